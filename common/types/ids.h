@@ -10,7 +10,8 @@
 // indexes which position.
 namespace conclave {
 
-// --- Quorum ---------------------------------------------------------------------------------------
+// --- Quorum
+// ---------------------------------------------------------------------------------------
 
 // A controller's number, given by the operator at format. Positive or 0; -1 is "none".
 using NodeId = StrongInt<struct NodeIdTag, int32_t>;
@@ -22,7 +23,8 @@ using Term = StrongInt<struct TermTag, uint64_t>;
 // A position in the Raft log. The first entry is 1; 0 is "before the first".
 using LogIndex = StrongInt<struct LogIndexTag, uint64_t>;
 
-// --- Cluster --------------------------------------------------------------------------------------
+// --- Cluster
+// --------------------------------------------------------------------------------------
 
 using ClusterId = Uuid<struct ClusterIdTag>;
 
@@ -41,7 +43,8 @@ inline constexpr BrokerId kNoBroker{-1};
 // The index of a broker's registration record in the Raft log: it rises with every incarnation.
 using BrokerEpoch = StrongInt<struct BrokerEpochTag, int64_t>;
 
-// --- Partitions -----------------------------------------------------------------------------------
+// --- Partitions
+// -----------------------------------------------------------------------------------
 
 // A partition's number within its topic, from 0.
 using PartitionIndex = StrongInt<struct PartitionIndexTag, int32_t>;

@@ -53,7 +53,9 @@ class Uuid {
   std::string ToString() const;
 
   friend constexpr auto operator<=>(const Uuid& a, const Uuid& b) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Uuid& id) { return out << id.ToString(); }
+  friend std::ostream& operator<<(std::ostream& out, const Uuid& id) {
+    return out << id.ToString();
+  }
 
   template <typename H>
   friend H AbslHashValue(H state, const Uuid& id) {
