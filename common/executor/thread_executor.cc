@@ -1,0 +1,167 @@
+#include "common/executor/thread_executor.h"
+
+#include <glog/logging.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+namespace conclave {
+
+// std::mutex carries no annotations for clang's thread-safety check under libstdc++; the whole of
+// the guarded state is private to this file and touched only under `mutex_`.
+class ThreadExecutor::Impl {
+ public:
+  Impl(const Clock& clock, Options options) : clock_(clock), options_(std::move(options)) {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~Impl() { Stop(); }
+
+  void Stop() {
+    CHECK(!IsCurrent()) << "an executor cannot stop itself: " << options_.name;
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    std::lock_guard join_lock(join_mutex_);
+    if (thread_.joinable()) thread_.join();
+    DropWaiting();
+  }
+
+  bool Post(Task task, bool bounded) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!stopping_) {
+        if (bounded && queue_.size() >= options_.capacity) return false;
+        queue_.push_back(std::move(task));
+        if (queue_.size() > 1) return true;  // It has been told already, or is busy.
+      }
+    }
+    // A task refused because of stopping is destroyed by now leaving scope, outside the lock.
+    wake_.notify_one();
+    return true;
+  }
+
+  TimerId PostAt(MonotonicTime when, Task task) {
+    bool first;
+    TimerId id;
+    {
+      std::lock_guard lock(mutex_);
+      id = TimerId(++last_timer_);
+      if (stopping_) return id;
+      const auto at = timers_.emplace(std::make_pair(when, id), std::move(task)).first;
+      due_.emplace(id, when);
+      first = at == timers_.begin();
+    }
+    if (first) wake_.notify_one();
+    return id;
+  }
+
+  void Cancel(TimerId id) {
+    Task doomed;  // Destroyed outside the lock: its captures may post or cancel in turn.
+    std::lock_guard lock(mutex_);
+    const auto due = due_.find(id);
+    if (due == due_.end()) return;
+    const auto timer = timers_.find({due->second, id});
+    doomed = std::move(timer->second);
+    timers_.erase(timer);
+    due_.erase(due);
+  }
+
+  const Clock& clock() const { return clock_; }
+  bool IsCurrent() const { return std::this_thread::get_id() == thread_id_.load(); }
+
+ private:
+  void Run() {
+    thread_id_ = std::this_thread::get_id();
+    pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      MoveDueTimersToQueue();
+      if (queue_.empty()) {
+        WaitForWork(lock);
+        continue;
+      }
+      // The front stays in the queue, emptied, while it runs: so `size() > 1` tells a poster that
+      // the thread is awake.
+      Task task = std::move(queue_.front());
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+      queue_.pop_front();
+    }
+  }
+
+  void MoveDueTimersToQueue() {
+    if (timers_.empty()) return;
+    const MonotonicTime now = clock_.Now();
+    while (!timers_.empty() && timers_.begin()->first.first <= now) {
+      auto timer = timers_.begin();
+      queue_.push_back(std::move(timer->second));
+      due_.erase(timer->first.second);
+      timers_.erase(timer);
+    }
+  }
+
+  void WaitForWork(std::unique_lock<std::mutex>& lock) {
+    if (timers_.empty()) {
+      wake_.wait(lock);
+      return;
+    }
+    const MonotonicTime next = timers_.begin()->first.first;
+    if (next == MonotonicTime::Never()) {
+      wake_.wait(lock);
+      return;
+    }
+    const Duration wait = next - clock_.Now();
+    if (wait > Duration()) wake_.wait_for(lock, std::chrono::nanoseconds(wait.nanoseconds()));
+  }
+
+  void DropWaiting() {
+    std::deque<Task> queue;
+    std::map<std::pair<MonotonicTime, TimerId>, Task> timers;
+    std::lock_guard lock(mutex_);
+    queue.swap(queue_);
+    timers.swap(timers_);
+    due_.clear();
+  }
+
+  const Clock& clock_;
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::deque<Task> queue_;
+  std::map<std::pair<MonotonicTime, TimerId>, Task> timers_;
+  std::unordered_map<TimerId, MonotonicTime> due_;
+  uint64_t last_timer_ = 0;
+  std::mutex join_mutex_;
+  std::atomic<std::thread::id> thread_id_{};
+  std::thread thread_;
+};
+
+ThreadExecutor::ThreadExecutor(const Clock& clock, Options options)
+    : impl_(std::make_unique<Impl>(clock, std::move(options))) {}
+ThreadExecutor::~ThreadExecutor() = default;
+
+void ThreadExecutor::Stop() { impl_->Stop(); }
+void ThreadExecutor::Post(Task task) { impl_->Post(std::move(task), /*bounded=*/false); }
+bool ThreadExecutor::TryPost(Task task) { return impl_->Post(std::move(task), /*bounded=*/true); }
+TimerId ThreadExecutor::PostAt(MonotonicTime when, Task task) {
+  return impl_->PostAt(when, std::move(task));
+}
+void ThreadExecutor::Cancel(TimerId timer) { impl_->Cancel(timer); }
+const Clock& ThreadExecutor::clock() const { return impl_->clock(); }
+bool ThreadExecutor::IsCurrent() const { return impl_->IsCurrent(); }
+
+}  // namespace conclave
