@@ -1,0 +1,251 @@
+#include "common/fs/posix_file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/error/error.h"
+
+namespace conclave {
+namespace {
+
+absl::Status IoError(const char* operation, const std::string& path, int error) {
+  const std::string text = absl::StrCat(operation, " ", path, ": ", std::strerror(error));
+  if (error == ENOENT) return absl::NotFoundError(text);
+  return MakeError(v1::STORAGE_ERROR, text);
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class PosixFile : public File {
+ public:
+  PosixFile(std::string path, FileDescriptor fd, uint64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
+
+  const std::string& path() const override { return path_; }
+  uint64_t size() const override { return size_; }
+
+  absl::Status Append(const Buffer& bytes) override {
+    std::vector<iovec> parts;
+    parts.reserve(bytes.slices().size());
+    for (const Slice& slice : bytes.slices()) {
+      parts.push_back({const_cast<char*>(slice.data()), slice.size()});
+    }
+    const uint64_t start = size_;
+    uint64_t at = start;
+    for (size_t next = 0; next < parts.size();) {
+      const int count = static_cast<int>(std::min<size_t>(parts.size() - next, IOV_MAX));
+      const ssize_t written = pwritev(fd_.get(), &parts[next], count, static_cast<off_t>(at));
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return UndoAppend(start, errno);
+      }
+      at += static_cast<uint64_t>(written);
+      next = Advance(parts, next, static_cast<size_t>(written));
+    }
+    size_ = at;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> ReadAt(uint64_t offset, size_t length) const override {
+    std::string bytes(length, '\0');
+    size_t have = 0;
+    while (have < length) {
+      const ssize_t n =
+          pread(fd_.get(), bytes.data() + have, length - have, static_cast<off_t>(offset + have));
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return IoError("read", path_, errno);
+      }
+      if (n == 0) break;
+      have += static_cast<size_t>(n);
+    }
+    bytes.resize(have);
+    return bytes;
+  }
+
+  absl::Status Truncate(uint64_t size) override {
+    if (ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) {
+      return IoError("truncate", path_, errno);
+    }
+    size_ = size;
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    if (fdatasync(fd_.get()) != 0) return IoError("sync", path_, errno);
+    return absl::OkStatus();
+  }
+
+ private:
+  // Drops `written` bytes from the parts; returns the first that still has some.
+  static size_t Advance(std::vector<iovec>& parts, size_t next, size_t written) {
+    while (next < parts.size() && written >= parts[next].iov_len) {
+      written -= parts[next].iov_len;
+      ++next;
+    }
+    if (next < parts.size()) {
+      parts[next].iov_base = static_cast<char*>(parts[next].iov_base) + written;
+      parts[next].iov_len -= written;
+    }
+    return next;
+  }
+
+  absl::Status UndoAppend(uint64_t start, int error) {
+    const absl::Status failed = IoError("append to", path_, error);
+    if (ftruncate(fd_.get(), static_cast<off_t>(start)) == 0) return failed;
+    return MakeError(v1::STORAGE_ERROR, absl::StrCat(std::string(failed.message()),
+                                                     "; and it could not be cut back to ", start,
+                                                     " bytes: ", std::strerror(errno)));
+  }
+
+  const std::string path_;
+  const FileDescriptor fd_;
+  std::atomic<uint64_t> size_;
+};
+
+class PosixLock : public FileLock {
+ public:
+  explicit PosixLock(FileDescriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  const FileDescriptor fd_;
+};
+
+int Flags(FileSystem::OpenMode mode) {
+  switch (mode) {
+    case FileSystem::OpenMode::kReadOnly:
+      return O_RDONLY;
+    case FileSystem::OpenMode::kExisting:
+      return O_RDWR;
+    case FileSystem::OpenMode::kCreate:
+      return O_RDWR | O_CREAT;
+    case FileSystem::OpenMode::kCreateNew:
+      return O_RDWR | O_CREAT | O_EXCL;
+  }
+  return O_RDONLY;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<File>> PosixFileSystem::Open(const std::string& path,
+                                                            OpenMode mode) {
+  FileDescriptor fd(open(path.c_str(), Flags(mode) | O_CLOEXEC, 0644));
+  if (fd.get() < 0) return IoError("open", path, errno);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return IoError("stat", path, errno);
+  if (!S_ISREG(info.st_mode)) {
+    return MakeError(v1::STORAGE_ERROR, absl::StrCat("open ", path, ": it is no regular file"));
+  }
+  return std::make_unique<PosixFile>(path, std::move(fd), static_cast<uint64_t>(info.st_size));
+}
+
+absl::Status PosixFileSystem::CreateDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+  const int error = errno;
+  struct stat info;
+  if (error == EEXIST && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return absl::OkStatus();
+  }
+  return IoError("make directory", path, error);
+}
+
+absl::Status PosixFileSystem::SyncDirectory(const std::string& path) {
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return IoError("open directory", path, errno);
+  if (fsync(fd.get()) != 0) return IoError("sync directory", path, errno);
+  return absl::OkStatus();
+}
+
+absl::Status PosixFileSystem::Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return IoError("rename", absl::StrCat(from, " to ", to), errno);
+}
+
+absl::Status PosixFileSystem::RemoveFile(const std::string& path) {
+  if (unlink(path.c_str()) == 0) return absl::OkStatus();
+  return IoError("remove", path, errno);
+}
+
+absl::Status PosixFileSystem::RemoveDirectory(const std::string& path) {
+  if (rmdir(path.c_str()) == 0) return absl::OkStatus();
+  return IoError("remove directory", path, errno);
+}
+
+absl::StatusOr<bool> PosixFileSystem::Exists(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return IoError("stat", path, errno);
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> PosixFileSystem::List(const std::string& path) {
+  struct Closer {
+    void operator()(DIR* open) const { closedir(open); }
+  };
+  const std::unique_ptr<DIR, Closer> directory(opendir(path.c_str()));
+  if (directory == nullptr) return IoError("list", path, errno);
+  std::vector<DirectoryEntry> entries;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(directory.get());
+    if (entry == nullptr) {
+      if (errno != 0) return IoError("list", path, errno);
+      break;
+    }
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat info;
+    if (stat(JoinPath(path, name).c_str(), &info) != 0) {
+      if (errno == ENOENT) continue;  // Removed meanwhile.
+      return IoError("stat", JoinPath(path, name), errno);
+    }
+    entries.push_back({name, S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size)});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (fd.get() < 0) return IoError("open lock file", path, errno);
+  // flock belongs to the open file, so that two locks in one process exclude each other too.
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return MakeError(v1::STORAGE_ERROR,
+                       absl::StrCat(path,
+                                    " is locked: another process uses this directory; stop "
+                                    "it first (fuser ",
+                                    path, " names it)"));
+    }
+    return IoError("lock", path, errno);
+  }
+  return std::make_unique<PosixLock>(std::move(fd));
+}
+
+}  // namespace conclave
