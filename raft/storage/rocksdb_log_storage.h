@@ -1,0 +1,56 @@
+#ifndef CONCLAVE_RAFT_STORAGE_ROCKSDB_LOG_STORAGE_H_
+#define CONCLAVE_RAFT_STORAGE_ROCKSDB_LOG_STORAGE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "raft/core/bootstrap.h"
+#include "raft/storage/log_storage.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace conclave::raft {
+
+// The Raft log in a RocksDB directory: docs/formats.md has the keys. Term, vote and entries of one
+// Append are one write batch with one sync of RocksDB's write-ahead log.
+//
+// A damaged database is refused, not cut: only an incomplete record at the very end of the
+// write-ahead log, which a crash in the middle of a write leaves and nobody was promised, is passed
+// over.
+class RocksDbLogStorage : public LogStorage {
+ public:
+  // Makes a database that holds `initial`. FailedPrecondition, with nothing changed, if `path` has
+  // one already. `env` is for tests; null is the operating system's.
+  static absl::Status Create(const std::string& path, const RecoveredState& initial,
+                             rocksdb::Env* env = nullptr);
+
+  // Opens what Create made. STORAGE_ERROR, naming the path and the damage, if it is not whole.
+  static absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> Open(const std::string& path,
+                                                                 rocksdb::Env* env = nullptr);
+  // The same without writing anything, for inspection; beside a running node it may miss the newest
+  // entries. Append is not to be called.
+  static absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> OpenReadOnly(
+      const std::string& path, rocksdb::Env* env = nullptr);
+
+  ~RocksDbLogStorage() override;
+
+  // What the database holds; called once, before Append. Refuses a log with a gap, or that does not
+  // begin at 1.
+  absl::StatusOr<RecoveredState> Load();
+
+  absl::Status Append(const std::vector<Write>& writes) override;
+
+ private:
+  class Impl;
+  explicit RocksDbLogStorage(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace conclave::raft
+
+#endif  // CONCLAVE_RAFT_STORAGE_ROCKSDB_LOG_STORAGE_H_
