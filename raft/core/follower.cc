@@ -82,6 +82,7 @@ void RaftCore::AnswerMismatch(const Admitted& in) {
   response->set_accepted(false);
   response->set_rejected_index(in.prev.index.value());
   response->set_round(in.message->append_request().round());
+  response->set_attempt(in.message->append_request().attempt());
   if (in.prev.index > log_.last_index()) {
     response->set_conflict_index(log_.last_index().value() + 1);
   } else {
@@ -97,6 +98,7 @@ void RaftCore::AnswerMatch(const Admitted& in, LogIndex last) {
   response->set_accepted(true);
   response->set_received_index(last.value());
   response->set_round(in.message->append_request().round());
+  response->set_attempt(in.message->append_request().attempt());
   const bool heartbeat = in.message->append_request().entries_size() == 0;
   if (heartbeat || last <= log_.durable_index()) {
     // At once, with what is durable: a slow disk does not look like a dead node.

@@ -129,7 +129,8 @@ void RaftCore::HandleAppendResponse(const Admitted& in) {
     progress->Accepted(LogIndex(response.match_index()), LogIndex(response.received_index()));
     AdvanceCommit();
   } else {
-    progress->Rejected(LogIndex(response.rejected_index()), ResumeHint(response));
+    progress->Rejected(LogIndex(response.rejected_index()), ResumeHint(response),
+                       response.attempt());
   }
   ResolveReads();
 }
@@ -219,6 +220,7 @@ void RaftCore::SendAppend(const ReplicaKey& to, Progress& progress, bool with_en
   append->set_prev_term(log_.TermAt(prev)->value());
   append->set_commit_index(log_.commit_index().value());
   append->set_round(leadership_->round);
+  append->set_attempt(progress.attempt());
   LogIndex last = prev;
   if (with_entries) {
     for (const Entry& entry :

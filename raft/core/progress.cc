@@ -29,16 +29,15 @@ void Progress::Accepted(LogIndex match, LogIndex received) {
   while (!in_flight_.empty() && in_flight_.front() <= match_) in_flight_.pop_front();
 }
 
-bool Progress::Rejected(LogIndex rejected, LogIndex hint) {
-  if (rejected <= match_ || rejected >= next_) return false;
-  // While probing there is one question; any other answer is to an older one.
-  if (probing_ && rejected != next_ - 1) return false;
+bool Progress::Rejected(LogIndex rejected, LogIndex hint, uint64_t attempt) {
+  if (attempt != attempt_ || rejected <= match_ || rejected >= next_) return false;
   next_ = std::max(match_ + 1, std::min(rejected, hint));
   Probe();
   return true;
 }
 
 void Progress::Probe() {
+  ++attempt_;
   probing_ = true;
   probe_sent_ = false;
   in_flight_.clear();

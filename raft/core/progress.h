@@ -24,6 +24,8 @@ class Progress {
   // The first entry of the next append.
   LogIndex next() const { return next_; }
   bool probing() const { return probing_; }
+  // How often it has begun to probe.
+  uint64_t attempt() const { return attempt_; }
   size_t in_flight() const { return in_flight_.size(); }
   // When an answer of this leadership last came.
   MonotonicTime last_contact() const { return last_contact_; }
@@ -42,8 +44,9 @@ class Progress {
   // The peer accepted. Both are at most the leader's last index.
   void Accepted(LogIndex match, LogIndex received);
   // The peer's log does not hold the entry before an append at `rejected`; its end may agree with
-  // ours before `hint`. False for an answer that newer ones have overtaken.
-  bool Rejected(LogIndex rejected, LogIndex hint);
+  // ours before `hint`. False for an answer to what was sent before the last step back (`attempt`),
+  // or that newer answers have overtaken.
+  bool Rejected(LogIndex rejected, LogIndex hint, uint64_t attempt);
   // What was in flight may be lost. `next` stays: if it was, the refusal of the next append tells
   // exactly where to resume.
   void Probe();
@@ -52,6 +55,7 @@ class Progress {
   LogIndex match_;
   LogIndex next_;
   bool probing_ = true;
+  uint64_t attempt_ = 1;
   // Probing: one is out. Cleared by an answer; an empty append goes with each heartbeat anyhow.
   bool probe_sent_ = false;
   std::deque<LogIndex> in_flight_;  // last index of each append with entries that is not answered

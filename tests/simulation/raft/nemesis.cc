@@ -45,14 +45,18 @@ void Nemesis::Work() {
     const int asked = leader >= 0 && work_.Chance(0.7)
                           ? leader
                           : static_cast<int>(work_.Below(static_cast<uint64_t>(world_.nodes())));
-    for (int i = 0; i < swarm_.burst; ++i) {
-      std::string data = std::to_string(++proposals_);
-      data.resize(std::max(swarm_.data_bytes, data.size()), '.');
-      world_.Propose(asked, std::move(data));
-    }
+    ProposeTo(asked, swarm_.burst);
     if (work_.Chance(swarm_.reads)) world_.Read(asked);
     Work();
   });
+}
+
+void Nemesis::ProposeTo(int node, int count) {
+  for (int i = 0; i < count; ++i) {
+    std::string data = std::to_string(++proposals_);
+    data.resize(std::max(swarm_.data_bytes, data.size()), '.');
+    world_.Propose(node, std::move(data));
+  }
 }
 
 int Nemesis::Target() {
@@ -75,8 +79,9 @@ void Nemesis::CutFor(int from, int to, Duration time) {
 
 void Nemesis::StrikeNewLeader(int leader) {
   if (stopped_ || !random_.Chance(swarm_.strike_new_leader)) return;
-  const Duration wait =
-      Duration::Nanoseconds(random_.Between(0, swarm_.strike_within.nanoseconds()));
+  // At once, so that not even its first entry gets away, or within a while.
+  const Duration within = random_.Chance(0.5) ? swarm_.strike_within / 10 : swarm_.strike_within;
+  const Duration wait = Duration::Nanoseconds(random_.Between(0, within.nanoseconds()));
   const bool crash = random_.Chance(0.5);
   world_.At(world_.now() + wait, [this, leader, crash] {
     if (stopped_) return;
@@ -85,7 +90,9 @@ void Nemesis::StrikeNewLeader(int leader) {
     } else {
       world_.Say(std::to_string(leader + 1) + " is cut off");
       // Back while the next leader is still new.
-      CutOff(leader, std::min(HowLong(), Duration::Milliseconds(random_.Between(50, 2'500))));
+      CutOff(leader, std::min(HowLong(), Duration::Milliseconds(random_.Between(50, 2'000))));
+      // Its clients may still reach it.
+      ProposeTo(leader, static_cast<int>(random_.Between(0, 20)));
     }
   });
 }
@@ -96,6 +103,9 @@ void Nemesis::CutOff(int node, Duration time) {
     if (peer == node) continue;
     CutFor(node, peer, time);
     CutFor(peer, node, time);
+    if (!random_.Chance(swarm_.stream_reset_on_crash)) continue;
+    world_.At(world_.now() + Duration::Microseconds(random_.Between(100, 20'000)),
+              [this, peer, node] { world_.ResetStream(peer, node); });
   }
 }
 

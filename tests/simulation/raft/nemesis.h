@@ -23,6 +23,7 @@ class Nemesis {
   void Every(Duration mean, Fault fault);
   void Schedule(Duration mean, Fault fault);
   void Work();
+  void ProposeTo(int node, int count);
   int Target();
   Duration HowLong();
   void CutFor(int from, int to, Duration time);

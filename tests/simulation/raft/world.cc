@@ -29,6 +29,8 @@ World::World(const RunOptions& options, const Swarm& swarm, const Random& random
   config.cluster_id = ClusterId::FromRandom(random_.Next(), random_.Next());
   config.max_append_bytes = swarm.max_append_bytes;
   config.max_in_flight_appends = swarm.max_in_flight_appends;
+  // More would only be a backlog that no recovery works off in time.
+  config.max_uncommitted_bytes = 100 * (swarm.data_bytes + 32);
   const int count = swarm.voters + swarm.observers;
   for (int i = 0; i < count; ++i) config.bootstrap_nodes.push_back(NodeId(i + 1));
   std::vector<VoterSet::Member> members;
@@ -107,6 +109,11 @@ void World::Handle(Event event) {
 bool World::HandleForNode(SimNode& node, Event& event) {
   switch (event.kind) {
     case Kind::kDeliver:
+      // A cut takes what is on the wire too.
+      if (network_.IsCut(event.message->from().node_id() - 1, node.number)) {
+        ++counters_.messages_lost;
+        return false;
+      }
       if (trace_.wants_text()) Say(Describe(*event.message));
       node.core->Receive(*event.message, now_);
       return true;
