@@ -1,0 +1,43 @@
+#include "common/config/broker_config.h"
+
+#include "common/config/definitions.h"
+
+namespace conclave {
+
+const SettingsSchema& BrokerSettings() {
+  static const auto* const kSchema = new SettingsSchema(
+      "broker",
+      {
+          RequiredId("broker.id", "The broker's number."),
+          EndpointSetting("listener", "localhost:7400",
+                          "Where the broker listens. Port 0: chosen, and printed."),
+          OptionalEndpoint("advertised.listener", "what the listener is bound to",
+                           "What clients and other brokers connect to."),
+          RequiredText("data.dir", "Directory of the partitions' logs."),
+          RequiredEndpointList("controllers", "Controllers to register with; one is enough."),
+          OptionalText("rack", "none",
+                       "Where the broker stands; replicas of a partition are spread over racks."),
+          MillisecondsSetting("broker.heartbeat.interval.ms", 500, 10, 600000,
+                              "How often the broker tells the active controller that it lives."),
+          MillisecondsSetting(
+              "replica.lag.time.max.ms", 10000, 100, 3600000,
+              "A follower that has not caught up for so long leaves the in-sync replicas."),
+      });
+  return *kSchema;
+}
+
+absl::StatusOr<BrokerConfig> MakeBrokerConfig(const Settings& settings) {
+  BrokerConfig config;
+  config.broker_id = BrokerId(static_cast<int32_t>(settings.Integer("broker.id")));
+  config.listener = *settings.EndpointOf("listener");
+  config.advertised_listener = settings.EndpointOf("advertised.listener");
+  config.data_dir = *settings.Text("data.dir");
+  config.controllers = settings.EndpointList("controllers");
+  config.rack = settings.Text("rack").value_or("");
+  config.heartbeat_interval = settings.Milliseconds("broker.heartbeat.interval.ms");
+  config.replica_lag_time_max = settings.Milliseconds("replica.lag.time.max.ms");
+  if (auto status = CheckAdvertised(config.advertised_listener); !status.ok()) return status;
+  return config;
+}
+
+}  // namespace conclave
