@@ -145,13 +145,14 @@ const SettingsSchema& TopicSettings() {
   return *kSchema;
 }
 
-absl::Status CheckTopicConfigs(const std::map<std::string, std::string>& given) {
-  for (const auto& [key, value] : given) {
-    if (const auto checked = TopicSettings().Check(key, value); !checked.ok()) {
-      return checked.status();
-    }
+absl::StatusOr<std::map<std::string, std::string>> CheckTopicConfigs(
+    std::map<std::string, std::string> given) {
+  for (auto& [key, value] : given) {
+    auto checked = TopicSettings().Check(key, value);
+    if (!checked.ok()) return checked.status();
+    value = *std::move(checked);
   }
-  return absl::OkStatus();
+  return given;
 }
 
 size_t EffectiveMinInsyncReplicas(const std::map<std::string, std::string>& given,

@@ -38,8 +38,10 @@ struct TopicConfig {
   bool unclean_leader_election = false;
 };
 
-// INVALID_CONFIG for an unknown key or a value that is not allowed.
-absl::Status CheckTopicConfigs(const std::map<std::string, std::string>& given);
+// The same with values in canonical form; INVALID_CONFIG for an unknown key or a value that is not
+// allowed.
+absl::StatusOr<std::map<std::string, std::string>> CheckTopicConfigs(
+    std::map<std::string, std::string> given);
 
 // `given` was checked when it was accepted; what this version does not know, or would refuse, is
 // passed over in favour of the default, so that an image of another version can still be served.

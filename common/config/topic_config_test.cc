@@ -30,7 +30,7 @@ TEST(TopicConfigTest, TheMinimumNeverExceedsTheReplicas) {
 
 TEST(TopicConfigTest, WhatComesLaterIsRefusedByName) {
   const auto message = [](const char* key, const char* value) {
-    const absl::Status status = CheckTopicConfigs({{key, value}});
+    const absl::Status status = CheckTopicConfigs({{key, value}}).status();
     EXPECT_EQ(ErrorCodeOf(status), v1::INVALID_CONFIG);
     return std::string(status.message());
   };
@@ -39,6 +39,7 @@ TEST(TopicConfigTest, WhatComesLaterIsRefusedByName) {
   EXPECT_NE(message("compression.type", "zstd").find("at the producer"), std::string::npos);
   EXPECT_NE(message("min.insync.replica", "1").find("min.insync.replicas"), std::string::npos);
   EXPECT_NE(message("retention.ms", "soon").find("(ms)"), std::string::npos);
+  EXPECT_EQ(CheckTopicConfigs({{"retention.ms", "0010"}})->at("retention.ms"), "10");
   EXPECT_TRUE(CheckTopicConfigs({{"retention.ms", "-1"}, {"cleanup.policy", "delete"}}).ok());
 }
 
