@@ -82,28 +82,50 @@ void Nemesis::StrikeNewLeader(int leader) {
   // At once, so that not even its first entry gets away, or within a while.
   const Duration within = random_.Chance(0.5) ? swarm_.strike_within / 10 : swarm_.strike_within;
   const Duration wait = Duration::Nanoseconds(random_.Between(0, within.nanoseconds()));
-  const bool crash = random_.Chance(0.5);
+  const bool crash = !swarm_.rolling_strikes && random_.Chance(0.5);
   world_.At(world_.now() + wait, [this, leader, crash] {
     if (stopped_) return;
-    if (crash) {
-      world_.Crash(leader);
+    if (crash) return world_.Crash(leader);
+    world_.Say(std::to_string(leader + 1) + " is cut off");
+    ++world_.counters().partitions;
+    if (swarm_.rolling_strikes) {
+      RollOn(leader);
     } else {
-      world_.Say(std::to_string(leader + 1) + " is cut off");
       // Back while the next leader is still new.
-      CutOff(leader, std::min(HowLong(), Duration::Milliseconds(random_.Between(50, 2'000))));
-      // Its clients may still reach it.
-      ProposeTo(leader, static_cast<int>(random_.Between(0, 20)));
+      CutOff(leader, std::min(HowLong(), Duration::Milliseconds(random_.Between(50, 1'200))));
     }
+    ResetStreamsFrom(leader);
+    // Its clients may still reach it.
+    ProposeTo(leader, static_cast<int>(random_.Between(0, 20)));
   });
 }
 
 void Nemesis::CutOff(int node, Duration time) {
-  ++world_.counters().partitions;
   for (int peer = 0; peer < world_.nodes(); ++peer) {
     if (peer == node) continue;
     CutFor(node, peer, time);
     CutFor(peer, node, time);
-    if (!random_.Chance(swarm_.stream_reset_on_crash)) continue;
+  }
+}
+
+void Nemesis::RollOn(int node) {
+  if (rolled_ >= 0) SetCut(rolled_, false);
+  rolled_ = node;
+  SetCut(node, true);
+}
+
+void Nemesis::SetCut(int node, bool cut) {
+  SimNetwork& network = world_.network();
+  for (int peer = 0; peer < world_.nodes(); ++peer) {
+    if (peer == node) continue;
+    cut ? network.Cut(node, peer) : network.Mend(node, peer);
+    cut ? network.Cut(peer, node) : network.Mend(peer, node);
+  }
+}
+
+void Nemesis::ResetStreamsFrom(int node) {
+  for (int peer = 0; peer < world_.nodes(); ++peer) {
+    if (peer == node || !random_.Chance(swarm_.stream_reset_on_crash)) continue;
     world_.At(world_.now() + Duration::Microseconds(random_.Between(100, 20'000)),
               [this, peer, node] { world_.ResetStream(peer, node); });
   }

@@ -30,6 +30,9 @@ class Nemesis {
 
   void StrikeNewLeader(int leader);
   void CutOff(int node, Duration time);
+  void RollOn(int node);
+  void SetCut(int node, bool cut);
+  void ResetStreamsFrom(int node);
   void CrashOne();
   void Partition();
   void OneWayCut();
@@ -45,6 +48,7 @@ class Nemesis {
   bool stopped_ = false;
   uint64_t proposals_ = 0;
   int wipes_ = 0;
+  int rolled_ = -1;  // cut off by the last rolling strike
 };
 
 }  // namespace conclave::raft::sim

@@ -52,7 +52,8 @@ Swarm Swarm::Draw(Random random) {
   if (random.Chance(0.25)) s.between_pauses = often();
   if (random.Chance(0.3)) s.crash_after_send = 0.0001 * static_cast<double>(random.Between(1, 100));
   if (random.Chance(0.3)) s.crash_after_vote = 0.1 * static_cast<double>(random.Between(1, 5));
-  if (random.Chance(0.5)) s.strike_new_leader = 0.1 * static_cast<double>(random.Between(5, 9));
+  if (random.Chance(0.7)) s.strike_new_leader = 0.1 * static_cast<double>(random.Between(5, 9));
+  s.rolling_strikes = random.Chance(0.5);
   // Of the order of a round trip with its syncs, when what a new leader sends is half there.
   s.strike_within = Duration::Microseconds(
       static_cast<int64_t>((s.delay_max + s.sync_max).seconds() * 1e5) * random.Between(5, 100));
@@ -95,11 +96,12 @@ std::string Swarm::ToString() const {
   often("disk stall", between_stalls);
   often("pause", between_pauses);
   out << ", crash after send " << crash_after_send << ", after vote " << crash_after_vote
-      << ", strike at new leader " << strike_new_leader << " within " << strike_within << ", wipes "
-      << wipes << ", at leader " << at_leader << ", restart within " << restart_max
-      << ", faults up to " << fault_max << ", proposals every " << between_proposals << " by "
-      << burst << " of " << data_bytes << " bytes, appends of " << max_append_bytes << " bytes, "
-      << max_in_flight_appends << " in flight";
+      << ", strike at new leader " << strike_new_leader << " within " << strike_within
+      << (rolling_strikes ? " rolling" : "") << ", wipes " << wipes << ", at leader " << at_leader
+      << ", restart within " << restart_max << ", faults up to " << fault_max
+      << ", proposals every " << between_proposals << " by " << burst << " of " << data_bytes
+      << " bytes, appends of " << max_append_bytes << " bytes, " << max_in_flight_appends
+      << " in flight";
   return out.str();
 }
 

@@ -47,6 +47,8 @@ struct Swarm {
   // few others have.
   double strike_new_leader = 0;
   Duration strike_within;
+  // Each such strike cuts the new leader off and lets the one before it back in.
+  bool rolling_strikes = false;
   int wipes = 0;           // disks exchanged for empty ones, no majority of them
   double at_leader = 0.5;  // how often a fault is aimed at a leader
   Duration restart_max;    // a crashed node is down for up to this
