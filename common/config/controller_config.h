@@ -15,6 +15,11 @@ namespace conclave {
 
 const SettingsSchema& ControllerSettings();
 
+struct BootstrapController {
+  NodeId node_id = kNoNode;
+  Endpoint endpoint;
+};
+
 // What conclave-controller is told. All of it needs a restart to change.
 struct ControllerConfig {
   NodeId node_id = kNoNode;
@@ -23,7 +28,7 @@ struct ControllerConfig {
   std::optional<Endpoint> advertised_listener;
   std::string data_dir;
   // Whom a node that is no voter asks for the log.
-  std::vector<Endpoint> bootstrap;
+  std::vector<BootstrapController> bootstrap;
   Duration heartbeat_interval;
   // An election timeout is drawn between the two.
   Duration election_timeout_min;

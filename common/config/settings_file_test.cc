@@ -56,12 +56,14 @@ TEST(SettingsFileTest, OverridesWin) {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/controller.toml";
   std::ofstream(path) << "node.id = 1\ndata.dir = \"/d\"\nlistener = \"localhost:0\"\n";
   const auto settings =
-      LoadSettings(ControllerSettings(), path, {"node.id=2", "controller.bootstrap=a:1,b:2"});
+      LoadSettings(ControllerSettings(), path, {"node.id=2", "controller.bootstrap=1@a:1,2@b:2"});
   ASSERT_TRUE(settings.ok()) << settings.status();
   const auto config = MakeControllerConfig(*settings);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->node_id, NodeId(2));
-  EXPECT_EQ(config->bootstrap.size(), 2u);
+  ASSERT_EQ(config->bootstrap.size(), 2u);
+  EXPECT_EQ(config->bootstrap[1].node_id, NodeId(2));
+  EXPECT_EQ(ToString(config->bootstrap[1].endpoint), "b:2");
   EXPECT_EQ(config->listener.port, 0);
   EXPECT_EQ(config->heartbeat_interval, Duration::Milliseconds(100));
   EXPECT_EQ(config->election_timeout_min, Duration::Milliseconds(500));

@@ -58,14 +58,14 @@ void RaftNode::PeerStreamReset(const ReplicaKey& peer) {
 absl::StatusOr<LogPosition> RaftNode::Propose(std::string data) {
   if (failed_) return MakeError(v1::STORAGE_ERROR, "this controller has failed and is ending");
   auto position = core_->Propose(std::move(data), Now());
-  Process();
+  ProcessSoon();
   return position;
 }
 
 absl::Status RaftNode::ReadIndex(ReadContext context) {
   if (failed_) return MakeError(v1::STORAGE_ERROR, "this controller has failed and is ending");
   absl::Status taken = core_->ReadIndex(context, Now());
-  Process();
+  ProcessSoon();
   return taken;
 }
 
@@ -87,6 +87,15 @@ void RaftNode::Process() {
   while (!failed_ && core_->HasReady()) Handle(core_->TakeReady());
   processing_ = false;
   if (!failed_) ArmTimer();
+}
+
+void RaftNode::ProcessSoon() {
+  if (processing_ || process_posted_) return;
+  process_posted_ = true;
+  executor_.Post([this] {
+    process_posted_ = false;
+    Process();
+  });
 }
 
 void RaftNode::Handle(Ready ready) {

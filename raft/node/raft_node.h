@@ -87,6 +87,9 @@ class RaftNode {
   MonotonicTime Now() const { return executor_.clock().Now(); }
   // Does what the core asks for, until it asks for nothing more.
   void Process();
+  // The same after the running task: what is asked for until then shares writes and messages, and
+  // no listener is called from within Propose and ReadIndex.
+  void ProcessSoon();
   void Handle(Ready ready);
   void SendNow(const v1::RaftMessage& message);
   void LogRejections(const std::vector<Rejection>& rejections);
@@ -106,6 +109,7 @@ class RaftNode {
   RaftListener& listener_;
 
   bool processing_ = false;
+  bool process_posted_ = false;
   bool failed_ = false;
   // Where observers said they are reached.
   std::map<NodeId, std::string> announced_endpoints_;

@@ -1,0 +1,112 @@
+// conclave-controller: one member of the quorum that keeps the cluster's metadata.
+#include <glog/logging.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock/system_clock.h"
+#include "common/config/controller_config.h"
+#include "common/config/settings_file.h"
+#include "common/error/error.h"
+#include "common/executor/thread_executor.h"
+#include "common/fs/posix_file_system.h"
+#include "common/identity/identity.h"
+#include "common/process/process.h"
+#include "common/random/entropy.h"
+#include "common/transport/grpc_transport.h"
+#include "controller/server/controller_node.h"
+#include "raft/storage/rocksdb_log_storage.h"
+
+namespace conclave::controller {
+namespace {
+
+struct Opened {
+  std::unique_ptr<FileLock> lock;
+  Identity identity;
+  std::unique_ptr<raft::RocksDbLogStorage> log;
+  raft::RecoveredState state;
+};
+
+absl::StatusOr<Opened> OpenData(FileSystem& fs, const ControllerConfig& config) {
+  Opened opened;
+  auto identity = OpenIdentity(fs, config.data_dir, NodeRole::kController, config.node_id.value());
+  if (!identity.ok()) return identity.status();
+  opened.identity = *identity;
+  auto lock = LockDirectory(fs, config.data_dir);
+  if (!lock.ok()) return lock.status();
+  opened.lock = *std::move(lock);
+  auto log = raft::RocksDbLogStorage::Open(JoinPath(config.data_dir, "raft"));
+  if (!log.ok()) return log.status();
+  opened.log = *std::move(log);
+  auto state = opened.log->Load();
+  if (!state.ok()) return state.status();
+  opened.state = *std::move(state);
+  return opened;
+}
+
+absl::StatusOr<ControllerConfig> LoadConfig(const std::string& path,
+                                            const std::vector<std::string>& overrides) {
+  const auto settings = LoadSettings(ControllerSettings(), path, overrides);
+  if (!settings.ok()) return settings.status();
+  return MakeControllerConfig(*settings);
+}
+
+absl::Status Run(const std::string& path, const std::vector<std::string>& overrides) {
+  const TerminationSignals signals;
+  auto config = LoadConfig(path, overrides);
+  if (!config.ok()) return config.status();
+  PosixFileSystem fs;
+  auto opened = OpenData(fs, *config);
+  if (!opened.ok()) return opened.status();
+
+  const SystemClock clock;
+  GrpcTransport transport;
+  ThreadExecutor executor(clock, {.name = "controller"});
+  ThreadExecutor storage_executor(clock, {.name = "raft-storage"});
+  // A node that cannot go on must acknowledge nothing more: nothing is waited for or tidied up.
+  auto node = ControllerNode::Create(
+      *config, opened->identity, std::move(opened->state), std::move(opened->log),
+      {.transport = transport,
+       .executor = executor,
+       .storage_executor = storage_executor,
+       .random = Random(EntropySeed()),
+       .on_fatal = [](const absl::Status& why) { EndProcess(why); }});
+  if (!node.ok()) return node.status();
+
+  MethodTable methods;
+  (*node)->AddMethods(methods);
+  auto server = transport.Listen(ToString(config->listener), methods.Take());
+  if (!server.ok()) return server.status();
+  (*server)->SetServing(true);
+  executor.Post([&node] { (*node)->Start(); });
+  LOG(INFO) << "controller " << config->node_id << " of cluster " << opened->identity.cluster_id
+            << ", directory " << opened->identity.directory_id;
+  std::cout << "listening on " << (*server)->endpoint() << std::endl;
+
+  const int signal = signals.Wait();
+  LOG(INFO) << "stopping on signal " << signal;
+  executor.Stop();
+  storage_executor.Stop();
+  server->reset();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace conclave::controller
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "conclave-controller: one member of the quorum that keeps a Conclave cluster's metadata.\n"
+      "Its data directory is formatted once with 'conclave storage format --role controller'.");
+  std::string config;
+  std::vector<std::string> overrides;
+  app.add_option("--config", config, "Configuration file (TOML)");
+  app.add_option("--set", overrides, "key=value: a setting, over what the file says")
+      ->allow_extra_args(false);
+  CLI11_PARSE(app, argc, argv);
+  conclave::InitLogging(argv[0]);
+  return conclave::ExitCodeOf(conclave::controller::Run(config, overrides));
+}
