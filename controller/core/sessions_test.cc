@@ -60,6 +60,13 @@ TEST_F(SessionsTest, AStreamThatIsBackEndsTheGrace) {
   EXPECT_EQ(sessions_.NextDeadline(), At(6000));
 }
 
+TEST_F(SessionsTest, AHeartbeatThatWasUnderWayIsNoStream) {
+  Connect(kA);
+  sessions_.Broken(kA, kEpoch, At(1000));
+  sessions_.Heard(kA, kEpoch, At(1001));
+  EXPECT_EQ(ExpiredAt(1200), Brokers{kA});
+}
+
 TEST_F(SessionsTest, ANewerStreamMakesTheOldOnesBreakHarmless) {
   Connect(kA);
   sessions_.Opened(kA, kEpoch, At(500));
