@@ -1,5 +1,8 @@
 #include "controller/core/describe.h"
 
+#include <map>
+#include <string>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/topic_config.h"
@@ -52,7 +55,9 @@ v1::DescribeTopicsResponse DescribeTopics(const MetadataImage& image,
                                           const v1::DescribeTopicsRequest& request) {
   v1::DescribeTopicsResponse response;
   if (request.names().empty()) {
-    for (const auto& [id, topic] : image.topics()) FillTopic(topic, *response.add_topics());
+    std::map<std::string, const Topic*> by_name;
+    for (const auto& [id, topic] : image.topics()) by_name.emplace(topic.name, &topic);
+    for (const auto& [name, topic] : by_name) FillTopic(*topic, *response.add_topics());
   }
   for (const std::string& name : request.names()) {
     v1::TopicDescription& out = *response.add_topics();

@@ -6,7 +6,8 @@
 
 namespace conclave::controller {
 
-// What an image says, for people and tools. Offsets are absent: leaders alone know them.
+// What an image says, for people and tools: topics by name, as asked or all in order. Offsets are
+// absent: leaders alone know them.
 v1::DescribeTopicsResponse DescribeTopics(const MetadataImage& image,
                                           const v1::DescribeTopicsRequest& request);
 v1::DescribeClusterResponse DescribeCluster(const MetadataImage& image);

@@ -62,7 +62,13 @@ void Sessions::Opened(BrokerId broker, BrokerEpoch epoch, MonotonicTime now) {
 }
 
 void Sessions::Heard(BrokerId broker, BrokerEpoch epoch, MonotonicTime now) {
-  Revive(FindOrBegin(broker, epoch, now), now);
+  Session& session = FindOrBegin(broker, epoch, now);
+  if (session.live) {
+    // An early end that is pending stays so: only a stream takes it back.
+    session.timeout_at = now + timeout_;
+  } else {
+    Revive(session, now);
+  }
 }
 
 void Sessions::Broken(BrokerId broker, BrokerEpoch epoch, MonotonicTime now) {
