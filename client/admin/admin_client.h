@@ -1,8 +1,7 @@
 #ifndef CONCLAVE_CLIENT_ADMIN_ADMIN_CLIENT_H_
 #define CONCLAVE_CLIENT_ADMIN_ADMIN_CLIENT_H_
 
-#include <functional>
-#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,7 +9,10 @@
 #include "absl/status/statusor.h"
 #include "common/executor/executor.h"
 #include "common/random/random.h"
+#include "common/rpc/failover_caller.h"
+#include "common/rpc/method.h"
 #include "common/transport/transport.h"
+#include "common/types/ids.h"
 #include "common/types/time.h"
 #include "conclave/v1/admin.pb.h"
 
@@ -41,7 +43,6 @@ class AdminClient {
   using Done = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
   AdminClient(Options options, Transport& transport, Executor& executor, Random random);
-  ~AdminClient();
 
   // Outcomes of single topics stand in the response; see admin.proto.
   void CreateTopics(v1::CreateTopicsRequest request, Done<v1::CreateTopicsResponse> done);
@@ -52,8 +53,16 @@ class AdminClient {
   void DescribeCluster(v1::DescribeClusterRequest request, Done<v1::DescribeClusterResponse> done);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  template <class Request, class Response>
+  void Call(const Method<Request, Response>& method, Request request, Repeatable repeatable,
+            Done<Response> done);
+  TopicId DrawTopicId();
+
+  const Duration timeout_;
+  Executor& executor_;
+  FailoverCaller caller_;
+  std::mutex random_mutex_;
+  Random random_;
 };
 
 }  // namespace conclave

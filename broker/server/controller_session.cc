@@ -1,0 +1,142 @@
+#include "broker/server/controller_session.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/error/error.h"
+#include "common/rpc/controller_methods.h"
+
+namespace conclave::broker {
+namespace {
+
+// "Reconnects start after 20 ms": within the grace that keeps a session from ending early.
+constexpr Duration kFirstPause = Duration::Milliseconds(20);
+constexpr Duration kLongestPause = Duration::Milliseconds(500);
+constexpr Duration kRegistrationTimeout = Duration::Seconds(5);
+
+// Whether the registration itself is void, so that a new one is needed.
+bool NeedsRegistration(v1::ErrorCode code) {
+  return code == v1::STALE_BROKER_EPOCH || code == v1::BROKER_ID_NOT_REGISTERED;
+}
+
+}  // namespace
+
+ControllerSession::ControllerSession(Options options, Events events, Transport& transport,
+                                     Executor& executor)
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      transport_(transport),
+      executor_(executor),
+      controllers_(options_.controllers),
+      pause_(kFirstPause) {}
+
+ControllerSession::~ControllerSession() = default;
+
+void ControllerSession::Start() {
+  Register();
+  Beat();
+}
+
+void ControllerSession::SetReady() {
+  ready_ = true;
+  SendHeartbeat();
+}
+
+void ControllerSession::WantShutdown() {
+  wants_shutdown_ = true;
+  SendHeartbeat();
+}
+
+void ControllerSession::Hurry() { SendHeartbeat(); }
+
+void ControllerSession::Register() {
+  const std::string endpoint = controllers_.current();
+  CallMethod<v1::RegisterBrokerRequest, v1::RegisterBrokerResponse>(
+      transport_, endpoint, controller_methods::kRegisterBroker, options_.registration,
+      {.deadline = executor_.clock().Now() + kRegistrationTimeout}, executor_,
+      [this, endpoint](absl::StatusOr<v1::RegisterBrokerResponse> response) {
+        Registered(endpoint, std::move(response));
+      });
+}
+
+void ControllerSession::Registered(const std::string& endpoint,
+                                   absl::StatusOr<v1::RegisterBrokerResponse> response) {
+  if (!response.ok()) {
+    if (!IsRetriable(response.status())) return events_.on_refused(response.status());
+    return Retry(response.status(), endpoint);
+  }
+  epoch_ = BrokerEpoch(response->broker_epoch());
+  endpoint_ = endpoint;
+  last_trouble_.clear();
+  LOG(INFO) << "registered with the controller at " << endpoint << ", broker epoch " << *epoch_;
+  events_.on_registered(*epoch_);
+  OpenStream();
+}
+
+void ControllerSession::OpenStream() {
+  heard_ = false;
+  MessageHandler<v1::BrokerHeartbeatReply>* const handler = this;
+  stream_ = std::make_unique<Stream>(transport_, endpoint_, controller_methods::kBrokerSession,
+                                     CallOptions{}, executor_, handler);
+  SendHeartbeat();
+}
+
+void ControllerSession::OnMessage(v1::BrokerHeartbeatReply reply) {
+  if (!std::exchange(heard_, true)) {
+    pause_ = kFirstPause;
+    last_trouble_.clear();
+  }
+  events_.on_reply(reply);
+}
+
+void ControllerSession::OnClosed(absl::Status status) {
+  stream_.reset();
+  const v1::ErrorCode code = ErrorCodeOf(status);
+  if (NeedsRegistration(code)) {
+    LOG(WARNING) << "the registration does not hold any more: " << Describe(status);
+    epoch_.reset();
+  } else if (!status.ok() && !IsRetriable(code)) {
+    return events_.on_refused(status);
+  }
+  Retry(status, endpoint_);
+}
+
+void ControllerSession::Retry(const absl::Status& why, const std::string& endpoint) {
+  // A stream that held is tried again at the same place first: it may be back within the grace.
+  if (!heard_ || ErrorFromStatus(why).has_hint()) controllers_.Failed(endpoint, why);
+  heard_ = false;
+  if (const std::string trouble = Describe(why); trouble != last_trouble_) {
+    LOG(WARNING) << "no session with the controller at " << endpoint << ": " << trouble;
+    last_trouble_ = trouble;
+  }
+  endpoint_ = controllers_.current();
+  executor_.PostAfter(pause_, [this] {
+    if (epoch_) {
+      OpenStream();
+    } else {
+      Register();
+    }
+  });
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void ControllerSession::SendHeartbeat() {
+  if (stream_ == nullptr) return;
+  v1::BrokerHeartbeat heartbeat;
+  heartbeat.set_cluster_id(options_.registration.cluster_id());
+  heartbeat.set_broker_id(options_.registration.broker_id());
+  heartbeat.set_broker_epoch(epoch_->value());
+  heartbeat.set_metadata_index(events_.metadata_index().value());
+  heartbeat.set_ready(ready_);
+  heartbeat.set_wants_shutdown(wants_shutdown_);
+  stream_->Send(heartbeat);
+}
+
+void ControllerSession::Beat() {
+  SendHeartbeat();
+  executor_.PostAfter(options_.heartbeat_interval, [this] { Beat(); });
+}
+
+}  // namespace conclave::broker

@@ -1,0 +1,110 @@
+// conclave-broker: keeps partitions, and serves clients.
+#include <glog/logging.h>
+
+#include <CLI/CLI.hpp>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/server/broker_node.h"
+#include "common/clock/system_clock.h"
+#include "common/config/broker_config.h"
+#include "common/config/settings_file.h"
+#include "common/error/error.h"
+#include "common/executor/thread_executor.h"
+#include "common/fs/posix_file_system.h"
+#include "common/identity/identity.h"
+#include "common/process/process.h"
+#include "common/random/entropy.h"
+#include "common/transport/grpc_transport.h"
+#include "common/transport/listen_check.h"
+
+namespace conclave::broker {
+namespace {
+
+// As long as a session: the controller fences a broker that is gone for longer by itself.
+constexpr Duration kShutdownTimeout = Duration::Seconds(6);
+
+absl::StatusOr<BrokerConfig> LoadConfig(const std::string& path,
+                                        const std::vector<std::string>& overrides) {
+  const auto settings = LoadSettings(BrokerSettings(), path, overrides);
+  if (!settings.ok()) return settings.status();
+  return MakeBrokerConfig(*settings);
+}
+
+// What others connect to: as configured, with the port that was chosen for port 0.
+std::string AdvertisedEndpoint(const BrokerConfig& config, const Server& server) {
+  if (config.advertised_listener) return ToString(*config.advertised_listener);
+  return server.endpoint();
+}
+
+// Asks to be let go, and waits for that, or for the end of the time.
+void ShutDown(BrokerNode& node, Executor& executor) {
+  auto done = std::make_shared<std::promise<void>>();
+  std::future<void> gone = done->get_future();
+  executor.Post([&node, done] { node.Shutdown([done] { done->set_value(); }); });
+  if (gone.wait_for(std::chrono::nanoseconds(kShutdownTimeout.nanoseconds())) !=
+      std::future_status::ready) {
+    LOG(WARNING) << "the controller has not let this broker go in time; going all the same";
+  }
+}
+
+absl::Status Run(const std::string& path, const std::vector<std::string>& overrides) {
+  const TerminationSignals signals;
+  auto config = LoadConfig(path, overrides);
+  if (!config.ok()) return config.status();
+  PosixFileSystem fs;
+  auto identity = OpenIdentity(fs, config->data_dir, NodeRole::kBroker, config->broker_id.value());
+  if (!identity.ok()) return identity.status();
+  auto lock = LockDirectory(fs, config->data_dir);
+  if (!lock.ok()) return lock.status();
+
+  const SystemClock clock;
+  GrpcTransport transport;
+  ThreadExecutor executor(clock, {.name = "broker"});
+  Server* health = nullptr;
+  BrokerNode node(*config, *identity,
+                  {.transport = transport,
+                   .executor = executor,
+                   .random = Random(EntropySeed()),
+                   .on_fatal = [](const absl::Status& why) { EndProcess(why); },
+                   .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  MethodTable methods;
+  node.AddMethods(methods);
+  auto server = transport.Listen(ToString(config->listener), methods.Take());
+  if (!server.ok()) return server.status();
+  health = server->get();
+  health->SetServing(false);
+  const std::string endpoint = AdvertisedEndpoint(*config, **server);
+  executor.Post([&node, endpoint] { node.Start(endpoint); });
+  LOG(INFO) << "broker " << config->broker_id << " of cluster " << identity->cluster_id
+            << ", directory " << identity->directory_id;
+  std::cout << "listening on " << (*server)->endpoint() << std::endl;
+
+  const int signal = signals.Wait();
+  LOG(INFO) << "stopping on signal " << signal;
+  ShutDown(node, executor);
+  executor.Stop();
+  server->reset();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace conclave::broker
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
+      "Its data directory is formatted once with 'conclave storage format --role broker'.");
+  std::string config;
+  std::vector<std::string> overrides;
+  app.add_option("--config", config, "Configuration file (TOML)");
+  app.add_option("--set", overrides, "key=value: a setting, over what the file says")
+      ->allow_extra_args(false);
+  CLI11_PARSE(app, argc, argv);
+  conclave::InitLogging(argv[0]);
+  return conclave::ExitCodeOf(conclave::broker::Run(config, overrides));
+}
