@@ -16,7 +16,7 @@ EndpointChooser::EndpointChooser(std::vector<std::string> endpoints)
 void EndpointChooser::Failed(const std::string& endpoint, const absl::Status& status) {
   // Another call has moved on from it already.
   if (endpoint != current_) return;
-  const std::string& hint = ErrorFromStatus(status).hint().endpoint();
+  const std::string hint = ErrorFromStatus(status).hint().endpoint();
   if (!hint.empty() && hint != endpoint) {
     current_ = hint;
     return;

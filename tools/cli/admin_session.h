@@ -1,0 +1,60 @@
+#ifndef CONCLAVE_TOOLS_CLI_ADMIN_SESSION_H_
+#define CONCLAVE_TOOLS_CLI_ADMIN_SESSION_H_
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/admin/admin_client.h"
+#include "common/clock/system_clock.h"
+#include "common/executor/thread_executor.h"
+#include "common/transport/grpc_transport.h"
+#include "tools/cli/cli.h"
+
+namespace conclave::tools {
+
+// Where a command finds the cluster: --bootstrap, else CONCLAVE_BOOTSTRAP, else the local cluster
+// in ./.conclave. The error says so.
+absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals);
+
+// An admin client with all it needs, for a command that waits for each answer.
+class AdminSession {
+ public:
+  AdminSession(std::vector<std::string> bootstrap, Duration timeout);
+  ~AdminSession();
+
+  template <class Request, class Response>
+  absl::StatusOr<Response> Call(void (AdminClient::*method)(Request, AdminClient::Done<Response>),
+                                Request request) {
+    std::promise<absl::StatusOr<Response>> answer;
+    ((*client_).*method)(std::move(request), [&answer](absl::StatusOr<Response> response) {
+      answer.set_value(std::move(response));
+    });
+    return answer.get_future().get();
+  }
+
+ private:
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  std::unique_ptr<GrpcTransport> transport_;
+  std::unique_ptr<AdminClient> client_;
+};
+
+// Runs `use` with a session, or reports that there is none.
+template <class Use>
+int WithSession(const Globals& globals, Use use) {
+  auto bootstrap = FindBootstrap(globals);
+  if (!bootstrap.ok()) {
+    Report(bootstrap.status());
+    return kWrongUsage;
+  }
+  AdminSession session(*std::move(bootstrap), Duration::Seconds(globals.timeout_seconds));
+  return use(session);
+}
+
+}  // namespace conclave::tools
+
+#endif  // CONCLAVE_TOOLS_CLI_ADMIN_SESSION_H_
