@@ -43,7 +43,7 @@ void RunLiveness(World& world, Nemesis& nemesis) {
 
 }  // namespace
 
-RunResult Run(const RunOptions& options) {
+RunResult RunSeed(const RunOptions& options) {
   const Random random(options.seed);
   const Swarm swarm = Swarm::Draw(random.Fork("swarm"));
   World world(options, swarm, random);

@@ -18,7 +18,7 @@ TEST_P(RaftSimulation, KeepsItsInvariantsAndRecovers) {
   RunCounters total;
   for (uint64_t i = 1; i <= kSeedsPerBatch; ++i) {
     const RunOptions options{.seed = GetParam() * kSeedsPerBatch + i};
-    const RunResult result = Run(options);
+    const RunResult result = RunSeed(options);
     ASSERT_FALSE(result.violation)
         << "seed " << options.seed << " violates " << result.violation->invariant << ": "
         << result.violation->detail << "\nreplay: " << ReplayCommand(options);
