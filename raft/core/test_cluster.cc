@@ -199,6 +199,9 @@ void TestCluster::Store(int id, const Write& write) {
 
 void TestCluster::Send(const v1::RaftMessage& message) {
   if (cut_.count({message.from().node_id(), message.to().node_id()}) > 0) return;
+  // An answer to a forged sender.
+  const int to = message.to().node_id();
+  if (to < 1 || to > static_cast<int>(nodes_.size())) return;
   if (passes_ && !passes_(message)) return;
   wire_.push_back(message);
 }
