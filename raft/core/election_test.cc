@@ -103,8 +103,7 @@ TEST(RaftElection, LowerTermsAreRefusedWithOurs) {
   EXPECT_FALSE(c.Inbox(2)[0].append_response().accepted());
 }
 
-// --- Pre-vote
-// -------------------------------------------------------------------------------------
+// --- Pre-vote ----------------------------------------------------------------------------------
 
 TEST(RaftPreVote, WhoHeardFromALiveLeaderRefuses) {
   TestCluster c(3);
@@ -156,8 +155,7 @@ TEST(RaftPreVote, ABrokenStreamAloneDeposesNobody) {
   EXPECT_EQ(c.core(2).leader(), c.key(1));
 }
 
-// --- Resignation
-// ----------------------------------------------------------------------------------
+// --- Resignation -------------------------------------------------------------------------------
 
 TEST(RaftCheckQuorum, ALeaderWithoutAMajorityResigns) {
   TestCluster c(5);

@@ -47,8 +47,7 @@ class RaftCore {
   static absl::StatusOr<std::unique_ptr<RaftCore>> Create(Config config, RecoveredState recovered,
                                                           Random random, MonotonicTime now);
 
-  // --- Inputs
-  // -------------------------------------------------------------------------------------
+  // --- Inputs ----------------------------------------------------------------------------------
 
   // A message came. Any that parses may be given: what is not for us, or makes no sense, has no
   // effect but a Rejection.
@@ -70,16 +69,14 @@ class RaftCore {
   // leader. ResourceExhausted: max_pending_reads are waiting.
   absl::Status ReadIndex(ReadContext context, MonotonicTime now);
 
-  // --- Outputs
-  // ------------------------------------------------------------------------------------
+  // --- Outputs ---------------------------------------------------------------------------------
 
   bool HasReady() const;
   Ready TakeReady();
   // After Tick(now) it is later than now.
   MonotonicTime NextDeadline() const;
 
-  // --- State
-  // --------------------------------------------------------------------------------------
+  // --- State -----------------------------------------------------------------------------------
 
   const ReplicaKey& self() const { return config_.self; }
   Role role() const { return role_; }
