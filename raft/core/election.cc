@@ -112,6 +112,8 @@ void RaftCore::HandleVoteRequest(const Admitted& in) {
     hard_state_.vote = in.from;
     hard_state_unwritten_ = true;
     MarkUnwritten();
+    // Who grants a vote gives that candidate an election timeout of its own.
+    EndRole();
     election_deadline_ = now_ + DrawTimeout();
   }
   v1::RaftMessage message = NewMessage(in.from);

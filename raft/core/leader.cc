@@ -57,8 +57,7 @@ void RaftCore::LeaderTick() {
 MonotonicTime RaftCore::QuorumDeadline() const {
   std::vector<MonotonicTime> contacts;
   for (const VoterSet::Member& member : log_.voters().members()) {
-    const auto peer = leadership_->peers.find(member.key);
-    contacts.push_back(peer == leadership_->peers.end() ? now_ : peer->second.last_contact());
+    contacts.push_back(member.key == config_.self ? now_ : Peer(member.key).last_contact());
   }
   return ReachedByMajority(std::move(contacts)) + config_.election_timeout_max;
 }
@@ -101,6 +100,12 @@ absl::Status RaftCore::ReadIndex(ReadContext context, MonotonicTime now) {
   leadership_->reads.Add(context, log_.commit_index(), leadership_->round + 1);
   leadership_->round_due = true;
   return absl::OkStatus();
+}
+
+const Progress& RaftCore::Peer(const ReplicaKey& voter) const {
+  const auto peer = leadership_->peers.find(voter);
+  CHECK(peer != leadership_->peers.end()) << "the leader does not follow voter " << voter;
+  return peer->second;
 }
 
 Progress* RaftCore::FindProgress(const ReplicaKey& peer) {
@@ -166,9 +171,7 @@ void RaftCore::HandleAnnouncement(const Admitted& in) {
 void RaftCore::AdvanceCommit() {
   std::vector<LogIndex> durable;
   for (const VoterSet::Member& member : log_.voters().members()) {
-    const auto peer = leadership_->peers.find(member.key);
-    durable.push_back(peer == leadership_->peers.end() ? log_.durable_index()
-                                                       : peer->second.match());
+    durable.push_back(member.key == config_.self ? log_.durable_index() : Peer(member.key).match());
   }
   const LogIndex before = log_.commit_index();
   log_.CommitTo(NextCommitIndex(log_, std::move(durable), term()));
@@ -182,9 +185,8 @@ void RaftCore::ResolveReads() {
   if (leadership_->reads.empty() || !leader_serves()) return;
   std::vector<uint64_t> answered;
   for (const VoterSet::Member& member : log_.voters().members()) {
-    const auto peer = leadership_->peers.find(member.key);
-    answered.push_back(peer == leadership_->peers.end() ? leadership_->round
-                                                        : peer->second.answered_round());
+    answered.push_back(member.key == config_.self ? leadership_->round
+                                                  : Peer(member.key).answered_round());
   }
   auto confirmed = leadership_->reads.TakeConfirmed(ReachedByMajority(std::move(answered)),
                                                     leadership_->first_index);

@@ -233,8 +233,7 @@ Status RaftCore::GetStatus() const {
   return status;
 }
 
-// --- Time, terms, what leaves
-// -----------------------------------------------------------------------
+// --- Time, terms, what leaves ------------------------------------------------------------------
 
 void RaftCore::Advance(MonotonicTime now) { now_ = std::max(now_, now); }
 

@@ -1,12 +1,9 @@
 #ifndef CONCLAVE_RAFT_CORE_RAFT_CORE_H_
 #define CONCLAVE_RAFT_CORE_RAFT_CORE_H_
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,12 +17,11 @@
 #include "raft/core/config.h"
 #include "raft/core/log.h"
 #include "raft/core/progress.h"
-#include "raft/core/reads.h"
 #include "raft/core/ready.h"
 #include "raft/core/rejection.h"
+#include "raft/core/roles.h"
 #include "raft/core/status.h"
 #include "raft/core/types.h"
-#include "raft/core/voter_set.h"
 #include "raft/core/writes.h"
 
 namespace conclave::raft {
@@ -51,8 +47,7 @@ class RaftCore {
   static absl::StatusOr<std::unique_ptr<RaftCore>> Create(Config config, RecoveredState recovered,
                                                           Random random, MonotonicTime now);
 
-  // --- Inputs
-  // -------------------------------------------------------------------------------------
+  // --- Inputs ----------------------------------------------------------------------------------
 
   // A message came. Any that parses may be given: what is not for us, or makes no sense, has no
   // effect but a Rejection.
@@ -74,16 +69,14 @@ class RaftCore {
   // leader. ResourceExhausted: max_pending_reads are waiting.
   absl::Status ReadIndex(ReadContext context, MonotonicTime now);
 
-  // --- Outputs
-  // ------------------------------------------------------------------------------------
+  // --- Outputs ---------------------------------------------------------------------------------
 
   bool HasReady() const;
   Ready TakeReady();
   // After Tick(now) it is later than now.
   MonotonicTime NextDeadline() const;
 
-  // --- State
-  // --------------------------------------------------------------------------------------
+  // --- State -----------------------------------------------------------------------------------
 
   const ReplicaKey& self() const { return config_.self; }
   Role role() const { return role_; }
@@ -103,33 +96,6 @@ class RaftCore {
   const Counters& counters() const { return counters_; }
 
  private:
-  // Asking for votes or pre-votes: ends with the attempt.
-  struct Campaign {
-    std::set<ReplicaKey> granted;
-    std::set<ReplicaKey> refused;
-    // A candidate's own vote counts once this is durable.
-    WriteTicket own_vote;
-  };
-
-  struct Observer {
-    Progress progress;
-    std::string endpoint;
-  };
-
-  // Ends with the leadership.
-  struct Leadership {
-    // The NOOP that began it. Once this is committed the leader serves.
-    LogIndex first_index;
-    std::map<ReplicaKey, Progress> peers;  // voters but itself
-    std::map<ReplicaKey, Observer> observers;
-    // Rounds of appends to everybody, for heartbeats and reads.
-    uint64_t round = 0;
-    bool round_due = false;
-    MonotonicTime heartbeat_deadline;
-    PendingReads reads;
-    size_t uncommitted_bytes = 0;
-  };
-
   RaftCore(Config config, HardState hard_state, RaftLog log, Random random, MonotonicTime now);
 
   // raft_core.cc: time, terms, what leaves
@@ -174,6 +140,7 @@ class RaftCore {
   void LeaderTick();
   MonotonicTime QuorumDeadline() const;
   LogPosition AppendOwn(EntryKind kind, std::string data);
+  const Progress& Peer(const ReplicaKey& voter) const;
   Progress* FindProgress(const ReplicaKey& peer);
   void HandleAppendResponse(const Admitted& in);
   void HandleAnnouncement(const Admitted& in);

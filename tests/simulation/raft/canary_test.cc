@@ -9,7 +9,7 @@ namespace {
 
 TEST(RaftCanary, TheCleanBuildPassesTheSameSeeds) {
   for (uint64_t seed = 1; seed <= kCanarySeeds; ++seed) {
-    const RunResult result = Run({.seed = seed});
+    const RunResult result = RunSeed({.seed = seed});
     ASSERT_FALSE(result.violation)
         << "seed " << seed << " violates " << result.violation->invariant << ": "
         << result.violation->detail << "\nreplay: " << ReplayCommand({.seed = seed});

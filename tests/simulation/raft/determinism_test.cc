@@ -11,10 +11,10 @@ namespace {
 TEST(RaftSimulationDeterminism, TheSameSeedTwiceGivesTheSameTrace) {
   std::set<uint64_t> hashes;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const RunResult first = Run({.seed = seed});
+    const RunResult first = RunSeed({.seed = seed});
     // Writing the trace out changes nothing of it.
     std::ostringstream text;
-    const RunResult second = Run({.seed = seed, .trace = &text});
+    const RunResult second = RunSeed({.seed = seed, .trace = &text});
     EXPECT_EQ(first.trace_hash, second.trace_hash) << "seed " << seed;
     EXPECT_EQ(first.counters.events, second.counters.events) << "seed " << seed;
     EXPECT_FALSE(text.str().empty());

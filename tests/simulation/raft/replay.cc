@@ -14,10 +14,10 @@ namespace {
 
 using conclave::raft::sim::ParseDriverFault;
 using conclave::raft::sim::ReplayCommand;
-using conclave::raft::sim::Run;
 using conclave::raft::sim::RunCounters;
 using conclave::raft::sim::RunOptions;
 using conclave::raft::sim::RunResult;
+using conclave::raft::sim::RunSeed;
 
 bool Flag(const std::string& argument, const std::string& name, std::string& value) {
   const std::string prefix = "--" + name + "=";
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   RunCounters total;
   uint64_t violated = 0;
   for (uint64_t run = 0; run < runs; ++run, ++options.seed) {
-    const RunResult result = Run(options);
+    const RunResult result = RunSeed(options);
     total += result.counters;
     if (!result.violation) continue;
     ++violated;

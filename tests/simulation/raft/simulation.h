@@ -65,7 +65,7 @@ struct RunResult {
 
 // Runs a cluster through the faults that `seed` draws, then without faults until it is whole again.
 // A function of its options alone.
-RunResult Run(const RunOptions& options);
+RunResult RunSeed(const RunOptions& options);
 
 // The command that replays a run with its trace.
 std::string ReplayCommand(const RunOptions& options);

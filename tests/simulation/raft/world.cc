@@ -59,8 +59,7 @@ void World::Break(Violation violation) {
   violation_ = std::move(violation);
 }
 
-// --- The clock
-// --------------------------------------------------------------------------------------
+// --- The clock ---------------------------------------------------------------------------------
 
 void World::Push(Event event) {
   event.order = ++order_;
@@ -178,8 +177,7 @@ void World::Persisted(SimNode& node, WriteTicket ticket) {
   node.core->Persisted(ticket, now_);
 }
 
-// --- The driver
-// -------------------------------------------------------------------------------------
+// --- The driver --------------------------------------------------------------------------------
 
 void World::Pump(SimNode& node) {
   while (node.core->HasReady()) {
@@ -268,8 +266,7 @@ void World::ArmTimer(SimNode& node) {
   Push(std::move(event));
 }
 
-// --- Invariants
-// -------------------------------------------------------------------------------------
+// --- Invariants --------------------------------------------------------------------------------
 
 void World::CheckState(SimNode& node) {
   const RaftCore& core = *node.core;
@@ -309,8 +306,7 @@ bool World::OnDisk(const ReplicaKey& key, LogPosition position) const {
   });
 }
 
-// --- What can be done to it
-// -------------------------------------------------------------------------
+// --- What can be done to it --------------------------------------------------------------------
 
 void World::Start(int number) {
   SimNode& node = this->node(number);

@@ -45,8 +45,7 @@ class World {
   Trace& trace() { return trace_; }
   void Say(const std::string& line);
 
-  // --- What can be done to it
-  // ---------------------------------------------------------------------
+  // --- What can be done to it ------------------------------------------------------------------
   int nodes() const { return static_cast<int>(nodes_.size()); }
   SimNode& node(int number) { return nodes_[static_cast<size_t>(number)]; }
   SimNetwork& network() { return network_; }
@@ -60,8 +59,7 @@ class World {
   // No more losses, stalls or delays; everybody is up.
   void HealAll();
 
-  // --- What can be asked
-  // --------------------------------------------------------------------------
+  // --- What can be asked -----------------------------------------------------------------------
   bool IsUp(int number) { return node(number).core != nullptr; }
   // The leader of the highest term among those up; -1 for none.
   int Leader();
