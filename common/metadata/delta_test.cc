@@ -8,9 +8,9 @@
 namespace conclave {
 namespace {
 
-using testing::BatchOf;
-using testing::PartitionOn;
-using testing::TopicNumber;
+using metadata_testing::BatchOf;
+using metadata_testing::PartitionOn;
+using metadata_testing::TopicNumber;
 
 class DeltaTest : public ::testing::Test {
  protected:

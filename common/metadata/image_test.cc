@@ -9,9 +9,9 @@
 namespace conclave {
 namespace {
 
-using testing::BatchOf;
-using testing::PartitionOn;
-using testing::TopicNumber;
+using metadata_testing::BatchOf;
+using metadata_testing::PartitionOn;
+using metadata_testing::TopicNumber;
 
 const ClusterId kCluster = ClusterId::FromRandom(7, 7);
 
@@ -160,7 +160,7 @@ TEST_F(ImageTest, RefusesWhatHasNoForm) {
   short_id.Add().mutable_remove_topic()->set_topic_id("abc");
   Refuse(short_id);
   BatchOf no_directory;
-  *no_directory.Add().mutable_register_broker() = testing::Registration(BrokerId(4));
+  *no_directory.Add().mutable_register_broker() = metadata_testing::Registration(BrokerId(4));
   no_directory.Add() = no_directory.batch().records(0);  // Twice under one epoch.
   Refuse(no_directory);
 }

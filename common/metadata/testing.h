@@ -9,7 +9,7 @@
 #include "conclave/v1/metadata_records.pb.h"
 
 // Records in one line each, for tests.
-namespace conclave::testing {
+namespace conclave::metadata_testing {
 
 inline TopicId TopicNumber(uint64_t n) { return TopicId::FromRandom(1, n); }
 // Each broker's only directory, unless `generation` tells them apart.
@@ -94,6 +94,6 @@ class BatchOf {
   v1::MetadataBatch batch_;
 };
 
-}  // namespace conclave::testing
+}  // namespace conclave::metadata_testing
 
 #endif  // CONCLAVE_COMMON_METADATA_TESTING_H_

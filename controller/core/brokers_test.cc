@@ -212,8 +212,8 @@ TEST_F(BrokersTest, ANewControllerFinishesWhatTheLastOneBegan) {
   half.leader = kNoBroker;
   half.leader_epoch = LeaderEpoch(1);
   half.partition_epoch = PartitionEpoch(1);
-  log.push_back(
-      {{LogIndex(log.size() + 1), term}, testing::BatchOf().Change(topic, 0, half).batch()});
+  log.push_back({{LogIndex(log.size() + 1), term},
+                 metadata_testing::BatchOf().Change(topic, 0, half).batch()});
   Commit();
   Activate();
   EXPECT_EQ(Show(topic), "1/2 [1 2]");

@@ -63,7 +63,8 @@ class CoreHarness {
     request.set_incarnation_id(
         IncarnationId::FromRandom(incarnation, static_cast<uint64_t>(broker)).ToBytes());
     request.set_endpoint("host" + std::to_string(broker) + ":7400");
-    request.add_directory_ids(testing::DirectoryOf(BrokerId(broker), generation).ToBytes());
+    request.add_directory_ids(
+        metadata_testing::DirectoryOf(BrokerId(broker), generation).ToBytes());
     return request;
   }
 

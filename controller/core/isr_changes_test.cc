@@ -104,7 +104,7 @@ TEST_F(IsrChangesTest, TheProposalMustMakeSense) {
   auto request = Proposal({1});
   request.mutable_partitions(0)->set_partition(7);
   EXPECT_EQ(CodeOf(request), v1::UNKNOWN_TOPIC_OR_PARTITION);
-  request.mutable_partitions(0)->set_topic_id(testing::TopicNumber(9).ToBytes());
+  request.mutable_partitions(0)->set_topic_id(metadata_testing::TopicNumber(9).ToBytes());
   EXPECT_EQ(CodeOf(request), v1::UNKNOWN_TOPIC_ID);
 }
 

@@ -80,6 +80,7 @@ void LeadershipPlan::Elect(const PartitionId& id, const std::string& why_none) {
   } else if (const auto unclean = UncleanCandidate(id, partition)) {
     partition.leader = *unclean;
     partition.isr = {*unclean};
+    Erase(partition.elr, *unclean);
     partition.note = absl::StrCat(
         "possible loss of acknowledged records: unclean election of broker ", unclean->value(),
         isr_before.empty() ? ", with no replica left in sync"

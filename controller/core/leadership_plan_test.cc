@@ -7,10 +7,10 @@
 namespace conclave::controller {
 namespace {
 
-using testing::BatchOf;
-using testing::DirectoryOf;
-using testing::PartitionOn;
-using testing::TopicNumber;
+using metadata_testing::BatchOf;
+using metadata_testing::DirectoryOf;
+using metadata_testing::PartitionOn;
+using metadata_testing::TopicNumber;
 
 // Brokers 1 to 4 under epoch 1, unfenced; topics are added by the tests.
 class LeadershipPlanTest : public ::testing::Test {

@@ -173,7 +173,8 @@ class World {
     request.set_incarnation_id(
         IncarnationId::FromRandom(process.incarnation, static_cast<uint64_t>(broker)).ToBytes());
     request.set_endpoint("h:" + std::to_string(broker));
-    request.add_directory_ids(testing::DirectoryOf(BrokerId(broker), process.disk).ToBytes());
+    request.add_directory_ids(
+        metadata_testing::DirectoryOf(BrokerId(broker), process.disk).ToBytes());
     return request;
   }
 
@@ -351,28 +352,29 @@ TEST(RandomTest, TheSameSeedGivesTheSameLog) {
 class InvariantsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    using testing::BatchOf;
+    using metadata_testing::BatchOf;
     const auto apply = [this](const BatchOf& batch) {
       ASSERT_TRUE(image_.Apply({image_.position().index + 1, Term(1)}, batch.batch()).ok());
     };
     apply(BatchOf().Register(1).Register(2));
     apply(BatchOf().Fenced(1, 1, false).Fenced(2, 1, false));
-    apply(BatchOf().Topic(topic_, "t").Whole(topic_, 0, testing::PartitionOn({1, 2})));
+    apply(BatchOf().Topic(topic_, "t").Whole(topic_, 0, metadata_testing::PartitionOn({1, 2})));
   }
 
   void Change(const Partition& partition) {
-    const auto status = image_.Apply({image_.position().index + 1, Term(1)},
-                                     testing::BatchOf().Change(topic_, 0, partition).batch());
+    const auto status =
+        image_.Apply({image_.position().index + 1, Term(1)},
+                     metadata_testing::BatchOf().Change(topic_, 0, partition).batch());
     ASSERT_TRUE(status.ok()) << status;
   }
 
-  const TopicId topic_ = testing::TopicNumber(1);
+  const TopicId topic_ = metadata_testing::TopicNumber(1);
   MetadataImage image_;
 };
 
 TEST_F(InvariantsTest, SomebodyWithoutALeaderIsSeen) {
   EXPECT_TRUE(CheckEverybodyIsLed(image_).ok());
-  Partition partition = testing::PartitionOn({1, 2});
+  Partition partition = metadata_testing::PartitionOn({1, 2});
   partition.leader = kNoBroker;
   partition.leader_epoch = LeaderEpoch(1);
   partition.partition_epoch = PartitionEpoch(1);
@@ -384,7 +386,8 @@ TEST_F(InvariantsTest, SomebodyWithoutALeaderIsSeen) {
 TEST_F(InvariantsTest, AFencedBrokerInSyncIsSeen) {
   EXPECT_TRUE(CheckImage(image_).ok());
   ASSERT_TRUE(
-      image_.Apply({LogIndex(9), Term(1)}, testing::BatchOf().Fenced(2, 1, true).batch()).ok());
+      image_.Apply({LogIndex(9), Term(1)}, metadata_testing::BatchOf().Fenced(2, 1, true).batch())
+          .ok());
   EXPECT_FALSE(CheckImage(image_).ok());
 }
 
@@ -392,7 +395,7 @@ TEST_F(InvariantsTest, TwoLeadersOfAnEpochAndAFallingEpochAreSeen) {
   MetadataHistory history;
   EXPECT_TRUE(history.Observe(image_).ok());
   const MetadataImage before = image_;
-  Partition partition = testing::PartitionOn({1, 2});
+  Partition partition = metadata_testing::PartitionOn({1, 2});
   partition.leader = BrokerId(2);
   partition.leader_epoch = LeaderEpoch(1);
   partition.partition_epoch = PartitionEpoch(1);
@@ -401,9 +404,10 @@ TEST_F(InvariantsTest, TwoLeadersOfAnEpochAndAFallingEpochAreSeen) {
   EXPECT_FALSE(history.Observe(before).ok());
   MetadataImage other = before;
   partition.leader = BrokerId(1);
-  ASSERT_TRUE(
-      other.Apply({LogIndex(4), Term(1)}, testing::BatchOf().Change(topic_, 0, partition).batch())
-          .ok());
+  ASSERT_TRUE(other
+                  .Apply({LogIndex(4), Term(1)},
+                         metadata_testing::BatchOf().Change(topic_, 0, partition).batch())
+                  .ok());
   EXPECT_FALSE(history.Observe(other).ok());
 }
 

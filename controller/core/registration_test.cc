@@ -127,8 +127,8 @@ TEST_F(RegistrationTest, AReplacedDiskTakesItsReplicasOutEvenAsTheLast) {
   Start(1, 2, 7);
   EXPECT_EQ(Show(alone), "none/1 []");
   EXPECT_NE(P(alone).note.find("possible loss"), std::string::npos);
-  EXPECT_EQ(P(alone).replicas[0].directory, testing::DirectoryOf(BrokerId(1), 7));
-  EXPECT_EQ(P(shared).replicas[0].directory, testing::DirectoryOf(BrokerId(1), 7));
+  EXPECT_EQ(P(alone).replicas[0].directory, metadata_testing::DirectoryOf(BrokerId(1), 7));
+  EXPECT_EQ(P(shared).replicas[0].directory, metadata_testing::DirectoryOf(BrokerId(1), 7));
   EXPECT_EQ(Show(shared), "2/1 [2]");
   // The operator goes on without what was lost.
   v1::AlterConfigsRequest request;
@@ -142,7 +142,7 @@ TEST_F(RegistrationTest, AReplacedDiskTakesItsReplicasOutEvenAsTheLast) {
 
 TEST_F(RegistrationTest, OneDiskOfTwoLostIsTheSameMachine) {
   auto both = Registration(1);
-  both.add_directory_ids(testing::DirectoryOf(BrokerId(1), 7).ToBytes());
+  both.add_directory_ids(metadata_testing::DirectoryOf(BrokerId(1), 7).ToBytes());
   Do(core.RegisterBroker(both, now));
   Commit();
   Open(1);
@@ -150,7 +150,8 @@ TEST_F(RegistrationTest, OneDiskOfTwoLostIsTheSameMachine) {
   const TopicId topic = Create("t", {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}});
   int lost = 0;
   for (int i = 0; i < 8; ++i) {
-    lost += P(topic, i).replicas[0].directory == testing::DirectoryOf(BrokerId(1), 7) ? 1 : 0;
+    lost +=
+        P(topic, i).replicas[0].directory == metadata_testing::DirectoryOf(BrokerId(1), 7) ? 1 : 0;
   }
   ASSERT_GT(lost, 0);
   ASSERT_LT(lost, 8);

@@ -11,7 +11,7 @@
 namespace conclave::controller {
 namespace {
 
-using testing::BatchOf;
+using metadata_testing::BatchOf;
 
 TEST(BatchBuilderTest, SplitsByBytesAndStampsEach) {
   BatchBuilder builder(WallTime::FromUnixMillis(5), 1000);
@@ -52,7 +52,7 @@ class PlacementTest : public ::testing::Test {
     BatchOf unfenced;
     for (size_t i = 0; i < racks.size(); ++i) {
       const int id = static_cast<int>(i) + 1;
-      auto record = testing::Registration(BrokerId(id));
+      auto record = metadata_testing::Registration(BrokerId(id));
       record.set_rack(racks[i]);
       *registered.Add().mutable_register_broker() = record;
       unfenced.Fenced(id, 1, false);
