@@ -240,7 +240,7 @@ void AddClusterCommands(CLI::App& app, const Globals& globals, Run& run) {
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
   start->add_option("--brokers", arguments->brokers, "Of a new cluster")
-      ->check(CLI::Range(1, 99))
+      ->check(CLI::Range(0, 99))
       ->capture_default_str();
   add("status", "Which nodes run", Status);
   add("stop", "Stop all nodes; their data stays", Stop);

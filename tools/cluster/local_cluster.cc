@@ -222,7 +222,9 @@ std::vector<std::string> LocalCluster::Endpoints(NodeRole role) const {
 
 std::string LocalCluster::Bootstrap() const {
   std::string text;
-  for (const std::string& endpoint : Endpoints(NodeRole::kBroker)) {
+  std::vector<std::string> endpoints = Endpoints(NodeRole::kBroker);
+  if (endpoints.empty()) endpoints = Endpoints(NodeRole::kController);
+  for (const std::string& endpoint : endpoints) {
     absl::StrAppend(&text, text.empty() ? "" : ",", endpoint);
   }
   return text;

@@ -60,7 +60,7 @@ class LocalCluster {
   LocalNode* Find(const std::string& name);
   // Endpoints of the nodes of a role, in order of id.
   std::vector<std::string> Endpoints(NodeRole role) const;
-  // "host:port,host:port" of the brokers.
+  // "host:port,host:port" of the brokers, or of the controllers where there are no brokers.
   std::string Bootstrap() const;
 
   // Starts the node's program unless it runs, and notes its process in cluster.json.
