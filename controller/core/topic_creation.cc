@@ -30,7 +30,10 @@ class TopicCreation {
         requester_(requester),
         random_(random),
         placement_(image) {
-    for (const v1::NewTopic& topic : request.topics()) ++times_named_[topic.name()];
+    for (const v1::NewTopic& topic : request.topics()) {
+      ++times_named_[topic.name()];
+      ++times_identified_[topic.topic_id()];
+    }
   }
 
   v1::CreateTopicResult Create(const v1::NewTopic& topic) {
@@ -46,12 +49,19 @@ class TopicCreation {
 
  private:
   absl::Status TryCreate(const v1::NewTopic& topic, v1::CreateTopicResult& result) {
+    const auto wanted_id = WantedId(topic);
+    if (!wanted_id.ok()) return wanted_id.status();
+    if (const Topic* made = MadeBefore(topic.name(), *wanted_id)) {
+      Describe(*made, result);
+      return absl::OkStatus();
+    }
     if (auto status = CheckName(topic.name()); !status.ok()) return status;
     const auto configs = CheckTopicConfigs({topic.configs().begin(), topic.configs().end()});
     if (!configs.ok()) return configs.status();
     const auto assignments = topic.assignments().empty() ? Place(topic) : ReadAssignments(topic);
     if (!assignments.ok()) return assignments.status();
-    auto id = AddRecords(topic.name(), *configs, *assignments);
+    const TopicId new_id = wanted_id->IsNone() ? NewTopicId() : *wanted_id;
+    auto id = AddRecords(topic.name(), new_id, *configs, *assignments);
     if (!id.ok()) return id.status();
     canonical_names_.insert(CanonicalTopicName(topic.name()));
     partitions_ += assignments->size();
@@ -59,6 +69,42 @@ class TopicCreation {
     result.set_replication_factor(static_cast<int32_t>(assignments->front().size()));
     if (!request_.validate_only()) result.set_topic_id(id->ToBytes());
     return absl::OkStatus();
+  }
+
+  // The id that the client drew, or none.
+  absl::StatusOr<TopicId> WantedId(const v1::NewTopic& topic) const {
+    if (topic.topic_id().empty()) return TopicId();
+    const auto id = TopicId::FromBytes(topic.topic_id());
+    if (!id || id->IsNone()) {
+      return MakeError(v1::INVALID_REQUEST,
+                       absl::StrCat("the topic id asked for ", topic.name(),
+                                    " is no 16 bytes other than zeros; leave it out, or draw one"));
+    }
+    if (times_identified_.at(topic.topic_id()) > 1) {
+      return MakeError(v1::INVALID_REQUEST,
+                       absl::StrCat("the topic id asked for ", topic.name(),
+                                    " is asked for more than once; draw one for each topic"));
+    }
+    const Topic* holder = image_.FindTopic(*id);
+    if (holder != nullptr && holder->name != topic.name()) {
+      return MakeError(v1::INVALID_REQUEST,
+                       absl::StrCat("the topic id asked for ", topic.name(), " is that of topic ",
+                                    holder->name, "; draw another"));
+    }
+    return *id;
+  }
+
+  // The topic, if the same request made it before and its answer was lost.
+  const Topic* MadeBefore(const std::string& name, TopicId wanted_id) const {
+    if (wanted_id.IsNone() || request_.validate_only()) return nullptr;
+    const Topic* topic = image_.FindTopic(wanted_id);
+    return topic != nullptr && topic->name == name ? topic : nullptr;
+  }
+
+  static void Describe(const Topic& topic, v1::CreateTopicResult& result) {
+    result.set_topic_id(topic.id.ToBytes());
+    result.set_partitions(static_cast<int32_t>(topic.partitions.size()));
+    result.set_replication_factor(static_cast<int32_t>(topic.partitions.front().replicas.size()));
   }
 
   absl::Status CheckName(const std::string& name) const {
@@ -198,9 +244,8 @@ class TopicCreation {
     }
   }
 
-  absl::StatusOr<TopicId> AddRecords(const std::string& name, const ConfigMap& configs,
+  absl::StatusOr<TopicId> AddRecords(const std::string& name, TopicId id, const ConfigMap& configs,
                                      const Assignments& assignments) {
-    const TopicId id = NewTopicId();
     v1::MetadataBatch records;
     records.add_records()->mutable_topic()->set_name(name);
     records.mutable_records(0)->mutable_topic()->set_topic_id(id.ToBytes());
@@ -233,6 +278,7 @@ class TopicCreation {
   Random& random_;
   Placement placement_;
   std::map<std::string, int> times_named_;
+  std::map<std::string, int> times_identified_;
 
   // Of the topics created so far in this request.
   v1::MetadataBatch batch_;

@@ -191,6 +191,36 @@ TEST_F(TopicsTest, ValidateOnlyChangesNothing) {
   EXPECT_EQ(response.topics(1).error().code(), v1::INVALID_TOPIC);
 }
 
+TEST_F(TopicsTest, ACreationSentAgainUnderItsIdIsAnsweredAsCreated) {
+  v1::NewTopic topic = WithCounts("again", 2, 3);
+  topic.set_topic_id(TopicId::FromRandom(7, 8).ToBytes());
+  const auto first = Send({topic});
+  EXPECT_EQ(first.topics(0).topic_id(), topic.topic_id());
+  const size_t before = log.size();
+  EXPECT_EQ(Send({topic}).SerializeAsString(), first.SerializeAsString());
+  EXPECT_EQ(log.size(), before);
+
+  v1::NewTopic other = topic;
+  other.set_topic_id(TopicId::FromRandom(9, 9).ToBytes());
+  EXPECT_EQ(CodeOf(other), v1::TOPIC_ALREADY_EXISTS);
+  other = topic;
+  other.set_name("other");
+  EXPECT_EQ(CodeOf(other), v1::INVALID_REQUEST);
+  v1::NewTopic twin = Named("twin");
+  twin.set_topic_id(TopicId::FromRandom(3, 3).ToBytes());
+  v1::NewTopic sibling = Named("sibling");
+  sibling.set_topic_id(twin.topic_id());
+  const auto twins = Send({twin, sibling});
+  for (const auto& result : twins.topics()) {
+    EXPECT_EQ(result.error().code(), v1::INVALID_REQUEST);
+  }
+  for (const std::string& bad : {std::string("short"), std::string(16, '\0')}) {
+    other = Named("bad");
+    other.set_topic_id(bad);
+    EXPECT_EQ(CodeOf(other), v1::INVALID_REQUEST);
+  }
+}
+
 TEST_F(TopicsTest, DeletionIsOneCommitAlsoWithABrokerAway) {
   Create("t", {{1, 2, 3}});
   Send({Named("__consumer_offsets")}, Requester::kCluster);

@@ -98,9 +98,9 @@ void ControllerNode::AddMethods(MethodTable& table) {
   AddControllerMethods(table);
 }
 
-void ControllerNode::Start() {
+void ControllerNode::Start(const std::string& endpoint) {
   leaderless_since_ = Now().time;
-  raft_->Start();
+  raft_->Start(endpoint);
   OnWatchTimer();
 }
 

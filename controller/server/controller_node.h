@@ -55,8 +55,8 @@ class ControllerNode : private raft::RaftListener {
   // controller that knows no leader.
   void AddMethods(MethodTable& table);
 
-  // Begins. On the executor.
-  void Start();
+  // Begins; `endpoint` is where other nodes reach this one. On the executor.
+  void Start(const std::string& endpoint);
 
   // For health checks and tests; on the executor.
   bool KnowsLeader() const { return raft_->core().leader().has_value(); }

@@ -81,7 +81,9 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
   auto server = transport.Listen(ToString(config->listener), methods.Take());
   if (!server.ok()) return server.status();
   (*server)->SetServing(true);
-  executor.Post([&node] { (*node)->Start(); });
+  const std::string endpoint =
+      config->advertised_listener ? ToString(*config->advertised_listener) : (*server)->endpoint();
+  executor.Post([&node, endpoint] { (*node)->Start(endpoint); });
   LOG(INFO) << "controller " << config->node_id << " of cluster " << opened->identity.cluster_id
             << ", directory " << opened->identity.directory_id;
   std::cout << "listening on " << (*server)->endpoint() << std::endl;

@@ -34,7 +34,8 @@ RaftNode::RaftNode(std::map<NodeId, std::string> endpoints, std::unique_ptr<Raft
       storage_executor_(storage_executor),
       listener_(listener) {}
 
-void RaftNode::Start() {
+void RaftNode::Start(std::string endpoint) {
+  own_endpoint_ = std::move(endpoint);
   core_->Tick(Now());
   Process();
 }
@@ -126,7 +127,11 @@ void RaftNode::Handle(Ready ready) {
 
 void RaftNode::SendNow(const v1::RaftMessage& message) {
   const std::string endpoint = EndpointOf(NodeId(message.to().node_id()));
-  if (!endpoint.empty()) port_.Send(endpoint, message);
+  if (endpoint.empty()) return;
+  if (!message.has_observer_announcement()) return port_.Send(endpoint, message);
+  v1::RaftMessage announcement = message;
+  announcement.mutable_observer_announcement()->set_endpoint(own_endpoint_);
+  port_.Send(endpoint, announcement);
 }
 
 void RaftNode::LogRejections(const std::vector<Rejection>& rejections) {

@@ -64,8 +64,9 @@ class RaftNode {
                                                           Executor& storage_executor, Random random,
                                                           RaftListener& listener);
 
-  // Begins: from now on there are timers and messages.
-  void Start();
+  // Begins: from now on there are timers and messages. `endpoint` is where other controllers reach
+  // this one, which is known for certain only once its port is bound.
+  void Start(std::string endpoint);
 
   void Receive(const v1::RaftMessage& message);
   // The stream that brought messages from `peer` broke.
@@ -108,6 +109,7 @@ class RaftNode {
   Executor& storage_executor_;
   RaftListener& listener_;
 
+  std::string own_endpoint_;
   bool processing_ = false;
   bool process_posted_ = false;
   bool failed_ = false;
