@@ -80,9 +80,9 @@ class Cluster:
     def cli(self, *arguments):
         """Runs a command against the cluster, whatever its outcome."""
         extra = []
-        if arguments[0] not in ("cluster", "storage", "dump"):
+        if arguments[0] not in ("cluster", "storage", "dump") and "--bootstrap" not in arguments:
             extra = ["--bootstrap", self.bootstrap]
-        return run(CONCLAVE, *arguments, *extra)
+        return run(CONCLAVE, *extra, *arguments)
 
     def must(self, *arguments):
         result = self.cli(*arguments)

@@ -1,0 +1,217 @@
+"""The command line as scripts rely on it: exit codes, JSON, errors that help."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import test_main
+from conclave_cluster import CONCLAVE, Cluster, run, wait_until
+
+
+class CliTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+
+    def refused(self, *arguments, code=1):
+        result = self.cluster.cli(*arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        return result.stderr
+
+    def test_topic_describe_has_the_fields_scripts_rely_on(self):
+        self.cluster.must("topic", "create", "fields", "--partitions", 2, "--config",
+                          "retention.ms=1000")
+        topic = self.cluster.json("topic", "describe", "fields")["topics"][0]
+        self.assertEqual(set(topic), {"name", "topic_id", "partitions", "config"})
+        self.assertEqual(len(topic["topic_id"]), 22)
+        self.assertEqual(set(topic["partitions"][0]), {
+            "partition", "leader", "leader_epoch", "partition_epoch", "replicas", "isr", "elr",
+            "log_start_offset", "high_watermark", "log_end_offset"})
+        self.assertEqual(sorted(topic["partitions"][0]["replicas"]), [1, 2, 3])
+        self.assertEqual(sorted(topic["partitions"][0]["isr"]), [1, 2, 3])
+        self.assertEqual(topic["config"]["retention.ms"], {"value": "1000", "origin": "topic"})
+        self.assertEqual(topic["config"]["min.insync.replicas"],
+                         {"value": "2", "origin": "default"})
+
+    def test_quorum_status_has_the_fields_scripts_rely_on(self):
+        quorum = self.cluster.quorum()
+        self.assertEqual(set(quorum), {"cluster_id", "leader_id", "term", "commit_index", "voters",
+                                       "observers"})
+        self.assertEqual(quorum["cluster_id"], self.cluster.quorum_id)
+        self.assertEqual([v["node_id"] for v in quorum["voters"]], [1, 2, 3])
+        self.assertEqual(set(quorum["voters"][0]), {
+            "node_id", "directory_id", "endpoint", "last_index", "last_contact_ms"})
+        self.assertEqual(quorum["observers"], [])
+
+    def test_broker_list_has_the_fields_scripts_rely_on(self):
+        brokers = self.cluster.json("broker", "list")["brokers"]
+        self.assertEqual([b["id"] for b in brokers], [1, 2, 3])
+        self.assertEqual(set(brokers[0]), {"id", "endpoint", "state", "broker_epoch", "leads",
+                                           "replicas"})
+        self.assertEqual({b["state"] for b in brokers}, {"active"})
+
+    def test_cluster_status_has_the_fields_scripts_rely_on(self):
+        status = self.cluster.json("cluster", "status", "--dir", self.cluster.dir)
+        self.assertEqual(status["bootstrap"].count(":"), 3)
+        self.assertEqual([n["name"] for n in status["nodes"]],
+                         ["controller-1", "controller-2", "controller-3",
+                          "broker-1", "broker-2", "broker-3"])
+        for node in status["nodes"]:
+            self.assertLessEqual({"name", "role", "id", "pid", "endpoint", "data_dir", "log_file"},
+                                 set(node))
+            os.kill(node["pid"], 0)
+
+    def test_R38_names_and_counts(self):
+        for name in ("", ".", "..", "a/b", "a" * 250, "nul\\0", "ü", "__consumer_offsets", "a b"):
+            self.assertIn("INVALID_TOPIC", self.refused("topic", "create", "--", name), name)
+        for arguments, code in (
+                (["--partitions", "0"], "INVALID_PARTITIONS"),
+                (["--partitions", "-1"], "INVALID_PARTITIONS"),
+                (["--replication-factor", "0"], "INVALID_REPLICATION_FACTOR"),
+                (["--replication-factor", "4"], "INVALID_REPLICATION_FACTOR"),
+                (["--config", "flush.policy=replicated"], "INVALID_CONFIG"),
+                (["--config", "retention.mss=5"], "INVALID_CONFIG")):
+            self.assertIn(code, self.refused("topic", "create", "counts", *arguments))
+        self.refused("topic", "create", "counts", "--partitions", str(2**31), code=2)
+        self.cluster.must("topic", "create", "a" * 249)
+        self.cluster.must("topic", "create", "a.b")
+        self.assertIn("collides", self.refused("topic", "create", "a_b"))
+        topics = self.cluster.topics()
+        self.assertNotIn("counts", topics)
+        self.assertNotIn("a_b", topics)
+        self.assertIn("a.b", topics)
+        self.assertIn("retention.ms", self.refused("topic", "create", "counts", "--config",
+                                                   "retention.mss=5"))
+
+    def test_topics_are_created_once_and_deleted(self):
+        self.cluster.must("topic", "create", "once")
+        self.assertIn("TOPIC_ALREADY_EXISTS", self.refused("topic", "create", "once"))
+        self.assertEqual(self.cluster.must("topic", "delete", "once"), "deleted once\n")
+        self.assertIn("UNKNOWN_TOPIC_OR_PARTITION", self.refused("topic", "delete", "once"))
+        self.assertIn("UNKNOWN_TOPIC_OR_PARTITION", self.refused("topic", "describe", "once"))
+        before = self.cluster.topics()
+        self.cluster.must("topic", "create", "checked", "--validate-only")
+        self.assertEqual(self.cluster.topics(), before)
+
+    def test_wrong_usage_is_exit_code_2(self):
+        for arguments in ([], ["topic"], ["topic", "create"], ["topic", "frobnicate"],
+                          ["topic", "list", "--output", "xml"], ["cluster", "kill", "--signal", "HUP"],
+                          ["topic", "list", "--timeout", "0"]):
+            result = run(CONCLAVE, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertNotEqual(result.stderr, "")
+        self.assertEqual(run(CONCLAVE, "--help").returncode, 0)
+
+    def test_nobody_there_is_exit_code_3(self):
+        result = run(CONCLAVE, "topic", "list", "--bootstrap", "127.0.0.1:1", "--timeout", 1)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("127.0.0.1:1", result.stderr)
+
+    def test_without_a_cluster_it_says_how_to_name_one(self):
+        env = {k: v for k, v in os.environ.items() if k != "CONCLAVE_BOOTSTRAP"}
+        with tempfile.TemporaryDirectory() as empty:
+            result = run(CONCLAVE, "topic", "list", cwd=empty, env=env)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--bootstrap", result.stderr)
+
+    def test_any_node_is_a_bootstrap(self):
+        for node in self.cluster.json("cluster", "status", "--dir", self.cluster.dir)["nodes"]:
+            for command in (["broker", "list"], ["topic", "list"], ["quorum", "status"]):
+                result = run(CONCLAVE, *command, "--bootstrap", node["endpoint"])
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_closed_pipe_is_no_error_message(self):
+        process = subprocess.Popen(
+            [CONCLAVE, "topic", "describe", "--bootstrap", self.cluster.bootstrap, "pipe"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.close()
+        self.cluster.must("topic", "create", "pipe2")
+        errors = process.stderr.read()
+        process.wait()
+        process.stderr.close()
+        self.assertNotIn(b"terminate", errors)
+
+    def test_dump_reads_the_log_and_the_metadata(self):
+        self.cluster.must("topic", "create", "dumped")
+        self.cluster.wait_until_caught_up()
+        data = self.cluster.node("controller-2")["data_dir"]
+        lines = [json.loads(line) for line in
+                 self.cluster.must("dump", "raft", "--data-dir", data).splitlines()]
+        self.assertGreaterEqual(lines[0]["hard_state"]["term"], 2)
+        self.assertEqual([e["index"] for e in lines[1:]], list(range(1, len(lines))))
+        self.assertEqual(lines[1]["kind"], "voters")
+        self.assertEqual(len(lines[1]["voters"]), 3)
+        image = json.loads(self.cluster.must("dump", "metadata", "--data-dir", data))["image"]
+        self.assertIn("dumped", [t["name"] for t in image["topics"]])
+        self.assertEqual(image["cluster_id"], self.cluster.quorum_id)
+
+    def test_storage_info_and_refusals(self):
+        data = self.cluster.node("broker-2")["data_dir"]
+        info = self.cluster.json("storage", "info", "--data-dir", data)
+        self.assertEqual((info["role"], info["node_id"], info["cluster_id"]),
+                         ("broker", 2, self.cluster.quorum_id))
+        self.assertIn("is not formatted",
+                      self.refused("storage", "info", "--data-dir", "/nonexistent"))
+        again = self.refused("storage", "format", "--role", "broker", "--node-id", 2, "--data-dir",
+                             data, "--cluster-id", self.cluster.quorum_id)
+        self.assertIn("formatted already", again)
+
+    def test_cluster_commands_name_what_they_cannot_do(self):
+        directory = ["--dir", self.cluster.dir]
+        self.assertIn("broker-3", self.refused("cluster", "kill", "broker-9", *directory))
+        self.assertIn("is running", self.refused("cluster", "restart", "broker-1", *directory))
+        self.assertIn("--all", self.refused("cluster", "kill", *directory))
+        self.assertIn("cluster start",
+                      self.refused("cluster", "status", "--dir", "/nonexistent"))
+
+
+class LifecycleTest(unittest.TestCase):
+
+    def test_stop_and_start_keep_ports_directories_and_data(self):
+        with Cluster() as cluster:
+            cluster.must("topic", "create", "kept")
+            before = cluster.json("cluster", "status", "--dir", cluster.dir)
+            stopped = cluster.json("cluster", "stop", "--dir", cluster.dir)
+            self.assertEqual({n["state"] for n in stopped["nodes"]}, {"stopped"})
+            for node in before["nodes"]:
+                with self.assertRaises(ProcessLookupError):
+                    os.kill(node["pid"], 0)
+            started = cluster.json("cluster", "start", "--dir", cluster.dir)
+            keys = ("name", "endpoint", "data_dir")
+            self.assertEqual([[n[k] for k in keys] for n in started["nodes"]],
+                             [[n[k] for k in keys] for n in before["nodes"]])
+            self.assertIn("kept", cluster.topics())
+
+    def test_a_broker_that_is_told_to_stop_gives_up_its_leaderships_first(self):
+        with Cluster() as cluster:
+            cluster.must("topic", "create", "moves", "--partitions", 6)
+            cluster.kill("broker-2", "TERM")
+            log = cluster.node("broker-2")["log_file"]
+            with open(log, encoding="utf-8") as file:
+                self.assertNotIn("has not let this broker go", file.read())
+            partitions = cluster.json("topic", "describe", "moves")["topics"][0]["partitions"]
+            self.assertNotIn(2, [p["leader"] for p in partitions])
+            self.assertTrue(all(p["leader"] >= 0 for p in partitions))
+
+    def test_a_paused_broker_is_fenced_and_comes_back(self):
+        with Cluster() as cluster:
+            cluster.must("topic", "create", "paused", "--partitions", 6)
+            cluster.kill("broker-1", "STOP")
+            states = lambda: {b["id"]: b["state"] for b in cluster.json(
+                "broker", "list", "--bootstrap",
+                cluster.node("broker-2")["endpoint"])["brokers"]}
+            wait_until(lambda: states()[1] == "fenced", "the paused broker is fenced")
+            cluster.kill("broker-1", "CONT")
+            wait_until(lambda: states()[1] == "active", "the broker is back")
+
+
+if __name__ == "__main__":
+    test_main.main(__name__)
