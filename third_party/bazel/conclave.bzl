@@ -20,11 +20,13 @@ def conclave_cc_binary(name, copts = [], **kwargs):
         **kwargs
     )
 
-def conclave_cc_test(name, copts = [], deps = [], size = "small", **kwargs):
+def conclave_cc_test(name, copts = [], deps = [], data = [], size = "small", **kwargs):
     """A GoogleTest binary; its main comes from the library."""
     native.cc_test(
         name = name,
         size = size,
+        # What the thread sanitizer is not to report (.bazelrc names it).
+        data = data + ["//third_party:tsan.supp"],
         copts = _WARNINGS + copts,
         deps = deps + ["@system//:gtest_main"],
         **kwargs

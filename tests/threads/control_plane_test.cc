@@ -1,0 +1,264 @@
+// Controllers and brokers in one process with the threads they have in production, over the memory
+// network: what the thread sanitizer can see all of, since gRPC is not in it.
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/server/broker_node.h"
+#include "client/admin/admin_client.h"
+#include "common/clock/system_clock.h"
+#include "common/executor/thread_executor.h"
+#include "common/transport/memory_transport.h"
+#include "controller/server/controller_node.h"
+#include "raft/core/bootstrap.h"
+#include "raft/core/voter_set.h"
+#include "raft/storage/rocksdb_log_storage.h"
+
+namespace conclave {
+namespace {
+
+const ClusterId kCluster = ClusterId::FromRandom(1, 1);
+
+std::string ControllerEndpoint(int id) { return "controller-" + std::to_string(id) + ":7300"; }
+std::string BrokerEndpoint(int id) { return "broker-" + std::to_string(id) + ":7400"; }
+
+raft::VoterSet Voters() {
+  std::vector<raft::VoterSet::Member> members;
+  for (int id = 1; id <= 3; ++id) {
+    members.push_back({{NodeId(id), DirectoryId::FromRandom(2, id)}, ControllerEndpoint(id)});
+  }
+  return *raft::VoterSet::Of(std::move(members));
+}
+
+class Controller {
+ public:
+  Controller(int id, const std::string& directory, MemoryNetwork& network, const Clock& clock)
+      : name_("controller-" + std::to_string(id)),
+        network_(network),
+        transport_(network.Join(name_)),
+        executor_(clock, {.name = "controller"}),
+        storage_executor_(clock, {.name = "storage"}) {
+    ControllerConfig config;
+    config.node_id = NodeId(id);
+    config.listener = *ParseEndpoint(ControllerEndpoint(id));
+    config.heartbeat_interval = Duration::Milliseconds(100);
+    config.election_timeout_min = Duration::Milliseconds(500);
+    config.election_timeout_max = Duration::Milliseconds(1000);
+    config.broker_session_timeout = Duration::Seconds(6);
+    config.broker_session_grace = Duration::Milliseconds(200);
+    auto log = raft::RocksDbLogStorage::Open(directory);
+    CHECK(log.ok()) << log.status();
+    auto state = (*log)->Load();
+    CHECK(state.ok()) << state.status();
+    auto node = controller::ControllerNode::Create(
+        config,
+        {NodeRole::kController, id, kCluster,
+         DirectoryId::FromRandom(2, static_cast<uint64_t>(id))},
+        *std::move(state), *std::move(log),
+        {*transport_, executor_, storage_executor_, Random(static_cast<uint64_t>(id)),
+         [](const absl::Status& why) { LOG(FATAL) << why; }});
+    CHECK(node.ok()) << node.status();
+    node_ = *std::move(node);
+    MethodTable methods;
+    node_->AddMethods(methods);
+    auto server = transport_->Listen(ControllerEndpoint(id), methods.Take());
+    CHECK(server.ok()) << server.status();
+    server_ = *std::move(server);
+    executor_.Post([this, id] { node_->Start(ControllerEndpoint(id)); });
+  }
+
+  ~Controller() {
+    network_.Kill(name_);
+    executor_.Stop();
+    storage_executor_.Stop();
+    server_.reset();
+  }
+
+  bool IsActive() {
+    std::promise<bool> active;
+    executor_.Post([&] { active.set_value(node_->IsActive()); });
+    return active.get_future().get();
+  }
+
+ private:
+  const std::string name_;
+  MemoryNetwork& network_;
+  const std::unique_ptr<Transport> transport_;
+  ThreadExecutor executor_;
+  ThreadExecutor storage_executor_;
+  std::unique_ptr<controller::ControllerNode> node_;
+  std::unique_ptr<Server> server_;
+};
+
+class BrokerProcess {
+ public:
+  BrokerProcess(int id, MemoryNetwork& network, const Clock& clock)
+      : name_("broker-" + std::to_string(id)),
+        network_(network),
+        transport_(network.Join(name_)),
+        executor_(clock, {.name = "broker"}) {
+    BrokerConfig config;
+    config.broker_id = BrokerId(id);
+    config.listener = *ParseEndpoint(BrokerEndpoint(id));
+    for (int c = 1; c <= 3; ++c) {
+      config.controllers.push_back(*ParseEndpoint(ControllerEndpoint(c)));
+    }
+    config.heartbeat_interval = Duration::Milliseconds(500);
+    node_ = std::make_unique<broker::BrokerNode>(
+        config,
+        Identity{NodeRole::kBroker, id, kCluster,
+                 DirectoryId::FromRandom(3, static_cast<uint64_t>(id))},
+        broker::BrokerNode::Environment{*transport_, executor_, Random(static_cast<uint64_t>(id)),
+                                        [](const absl::Status& why) { LOG(FATAL) << why; },
+                                        [](bool) {}});
+    MethodTable methods;
+    node_->AddMethods(methods);
+    auto server = transport_->Listen(BrokerEndpoint(id), methods.Take());
+    CHECK(server.ok()) << server.status();
+    server_ = *std::move(server);
+    executor_.Post([this, id] { node_->Start(BrokerEndpoint(id)); });
+  }
+
+  ~BrokerProcess() {
+    network_.Kill(name_);
+    executor_.Stop();
+    server_.reset();
+  }
+
+ private:
+  const std::string name_;
+  MemoryNetwork& network_;
+  const std::unique_ptr<Transport> transport_;
+  ThreadExecutor executor_;
+  std::unique_ptr<broker::BrokerNode> node_;
+  std::unique_ptr<Server> server_;
+};
+
+class ControlPlaneTest : public ::testing::Test {
+ protected:
+  ControlPlaneTest() {
+    std::string pattern = ::testing::TempDir() + "/control_plane.XXXXXX";
+    base_ = mkdtemp(pattern.data());
+    for (int id = 1; id <= 3; ++id) {
+      CHECK(
+          raft::RocksDbLogStorage::Create(Directory(id), raft::FormatInitialVoters(Voters())).ok());
+      StartController(id);
+    }
+    for (int id = 1; id <= 3; ++id) {
+      brokers_.push_back(std::make_unique<BrokerProcess>(id, network_, clock_));
+    }
+    admin_ = std::make_unique<AdminClient>(
+        AdminClient::Options{.bootstrap = {BrokerEndpoint(1), BrokerEndpoint(2), BrokerEndpoint(3)},
+                             .timeout = Duration::Seconds(60)},
+        *admin_transport_, admin_executor_, Random(9));
+  }
+
+  ~ControlPlaneTest() override {
+    admin_executor_.Stop();
+    brokers_.clear();
+    controllers_.clear();
+    admin_transport_.reset();
+  }
+
+  std::string Directory(int id) const { return base_ + "/" + std::to_string(id); }
+  void StartController(int id) {
+    controllers_.resize(4);
+    controllers_[id] = std::make_unique<Controller>(id, Directory(id), network_, clock_);
+  }
+
+  template <class Request, class Response>
+  absl::StatusOr<Response> Ask(void (AdminClient::*method)(Request, AdminClient::Done<Response>),
+                               Request request) {
+    std::promise<absl::StatusOr<Response>> answer;
+    ((*admin_).*method)(std::move(request),
+                        [&](absl::StatusOr<Response> r) { answer.set_value(std::move(r)); });
+    return answer.get_future().get();
+  }
+
+  int ActiveBrokers() {
+    const auto cluster = Ask(&AdminClient::DescribeCluster, v1::DescribeClusterRequest());
+    int active = 0;
+    if (!cluster.ok()) return active;
+    for (const auto& broker : cluster->brokers()) {
+      active += broker.state() == v1::BROKER_LIFECYCLE_ACTIVE;
+    }
+    return active;
+  }
+
+  int ActiveController() {
+    for (;;) {
+      for (int id = 1; id <= 3; ++id) {
+        if (controllers_[id] != nullptr && controllers_[id]->IsActive()) return id;
+      }
+    }
+  }
+
+  v1::ErrorCode Create(const std::string& name) {
+    v1::CreateTopicsRequest request;
+    request.add_topics()->set_name(name);
+    const auto response = Ask(&AdminClient::CreateTopics, std::move(request));
+    return response.ok() ? response->topics(0).error().code() : ErrorCodeOf(response.status());
+  }
+
+  SystemClock clock_;
+  MemoryNetwork network_;
+  std::string base_;
+  std::vector<std::unique_ptr<Controller>> controllers_;
+  std::vector<std::unique_ptr<BrokerProcess>> brokers_;
+  ThreadExecutor admin_executor_{clock_, {.name = "admin"}};
+  std::unique_ptr<Transport> admin_transport_ = network_.Join("admin");
+  std::unique_ptr<AdminClient> admin_;
+};
+
+TEST_F(ControlPlaneTest, TopicsSurviveTheFailoverOfTheActiveController) {
+  while (ActiveBrokers() < 3) {
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = "topic-" + std::to_string(round) + "-" + std::to_string(i);
+      EXPECT_EQ(Create(name), v1::NONE);
+      EXPECT_EQ(Create(name), v1::TOPIC_ALREADY_EXISTS);
+    }
+    const int active = ActiveController();
+    controllers_[active].reset();
+    EXPECT_EQ(Create("after-" + std::to_string(round)), v1::NONE);
+    StartController(active);
+  }
+  const auto topics = Ask(&AdminClient::DescribeTopics, v1::DescribeTopicsRequest());
+  ASSERT_TRUE(topics.ok()) << topics.status();
+  EXPECT_EQ(topics->topics_size(), 18);
+}
+
+TEST_F(ControlPlaneTest, ABrokerThatDiesIsFencedAndItsPartitionsAreLedByOthers) {
+  while (ActiveBrokers() < 3) {
+  }
+  v1::CreateTopicsRequest request;
+  request.add_topics()->set_name("led");
+  request.mutable_topics(0)->set_partitions(6);
+  ASSERT_TRUE(Ask(&AdminClient::CreateTopics, std::move(request)).ok());
+  brokers_[1].reset();
+  while (ActiveBrokers() > 2) {
+  }
+  v1::DescribeTopicsRequest describe;
+  describe.add_names("led");
+  const auto topics = Ask(&AdminClient::DescribeTopics, std::move(describe));
+  ASSERT_TRUE(topics.ok()) << topics.status();
+  for (const auto& partition : topics->topics(0).partitions()) {
+    EXPECT_NE(partition.leader(), 2);
+    EXPECT_GE(partition.leader(), 1);
+    EXPECT_EQ(partition.isr_size(), 2);
+  }
+  brokers_[1] = std::make_unique<BrokerProcess>(2, network_, clock_);
+  while (ActiveBrokers() < 3) {
+  }
+}
+
+}  // namespace
+}  // namespace conclave
