@@ -19,14 +19,14 @@ class IsrChange {
   IsrChange(const MetadataImage& image, BrokerId proposer, const v1::PartitionAlteration& proposal)
       : image_(image), proposer_(proposer), proposal_(proposal) {}
 
-  // The partition as it would be; as it is, if the proposal changes nothing.
+  // The partition as it would be. A proposal of the ISR as it is raises the partition epoch all the
+  // same: with it a leader makes sure that nothing it asked for earlier can still be applied.
   absl::StatusOr<Partition> Check() {
     if (auto status = Locate(); !status.ok()) return status;
     if (auto status = CheckEpochs(); !status.ok()) return status;
     if (auto status = CheckMembers(); !status.ok()) return status;
     Partition after = *before_;
     after.isr = InAssignmentOrder();
-    if (after.isr == before_->isr) return after;
     std::erase_if(after.elr, [&](BrokerId broker) { return after.InIsr(broker); });
     after.partition_epoch = before_->partition_epoch + 1;
     return after;
@@ -181,7 +181,6 @@ absl::StatusOr<Change<v1::AlterPartitionResponse>> AlterPartition(
       continue;
     }
     FillResult(*after, result);
-    if (*after == *image.FindPartition(isr_change.id())) continue;
     changed.insert(isr_change.id());
     v1::MetadataRecord record;
     *record.mutable_partition_change() = ToChangeRecord(isr_change.id(), *after);

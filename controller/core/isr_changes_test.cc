@@ -63,10 +63,12 @@ TEST_F(IsrChangesTest, TheLeaderShrinksAndExpands) {
   EXPECT_EQ(Show(topic_), "1/0 [1 2 3]") << "in assignment order";
 }
 
-TEST_F(IsrChangesTest, WhatChangesNothingWritesNothing) {
-  const size_t before = log.size();
-  EXPECT_EQ(Alter(Proposal({1, 2, 3})).error().code(), v1::NONE);
-  EXPECT_EQ(log.size(), before);
+TEST_F(IsrChangesTest, TheIsrAsItIsRaisesTheEpochSoThatNothingOlderCanBeApplied) {
+  const auto late = Proposal({1, 2});
+  const auto result = Alter(Proposal({1, 2, 3}));
+  EXPECT_EQ(result.error().code(), v1::NONE);
+  EXPECT_EQ(result.partition_epoch(), 1);
+  EXPECT_EQ(CodeOf(late), v1::INVALID_UPDATE_VERSION);
 }
 
 TEST_F(IsrChangesTest, EpochsAreChecked) {

@@ -1,0 +1,85 @@
+#include "broker/replication/follower_replica.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/error/error.h"
+
+namespace conclave::replication {
+
+FollowerReplica::FollowerReplica(LeaderEpoch leader_epoch, Session last_session,
+                                 Offset high_watermark, FollowerLog& log)
+    : leader_epoch_(leader_epoch),
+      session_(last_session),
+      high_watermark_(std::min(high_watermark, log.position().end)),
+      log_(log) {}
+
+FollowerReplica::Position FollowerReplica::Begin() {
+  ++session_;
+  open_ = true;
+  agreed_ = false;
+  acknowledged_.reset();
+  return {session_, leader_epoch_, log_.position(), log_.last_epoch()};
+}
+
+bool FollowerReplica::IsCurrent(Session session, LeaderEpoch leader_epoch) const {
+  return open_ && session == session_ && leader_epoch == leader_epoch_;
+}
+
+FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leader_epoch,
+                                              const Data& data) {
+  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  // Data is the leader's word that the logs agree up to the position; its mark may be believed now.
+  agreed_ = true;
+  if (!data.batches.empty()) {
+    if (absl::Status appended = log_.Append(data.batches); !appended.ok()) {
+      open_ = false;
+      return Stopped{appended};
+    }
+  }
+  high_watermark_ = std::max(high_watermark_, std::min(data.high_watermark, log_.position().end));
+  return Nothing{};
+}
+
+FollowerReplica::Next FollowerReplica::OnDivergence(Session session, LeaderEpoch leader_epoch,
+                                                    EpochEnd leader_end) {
+  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  const Offset before = log_.position().end;
+  // Where our own log leaves the epoch that both have: what is beyond it is of epochs that the
+  // leader has not.
+  const EpochEnd ours = log_.EndOfEpoch(leader_end.epoch);
+  const Offset cut = std::min({leader_end.end, ours.end, before});
+  if (cut == before && ours.epoch == log_.last_epoch() && ours.epoch == leader_end.epoch) {
+    open_ = false;
+    return Stopped{MakeError(
+        v1::UNKNOWN_SERVER_ERROR,
+        absl::StrCat("the leader says that the logs differ at ", leader_end.end.value(),
+                     " of epoch ", leader_end.epoch.value(), ", and this log ends there"))};
+  }
+  if (absl::Status truncated = log_.TruncateTo(cut); !truncated.ok()) {
+    open_ = false;
+    return Stopped{truncated};
+  }
+  // What was committed is on every log that may lead: a cut below the mark we know means that the
+  // mark's records were never ours to show.
+  high_watermark_ = std::min(high_watermark_, cut);
+  return Begin();
+}
+
+FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch leader_epoch,
+                                                 const absl::Status& why) {
+  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  open_ = false;
+  agreed_ = false;
+  return Stopped{why};
+}
+
+std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
+  if (!open_ || !agreed_) return std::nullopt;
+  const LogPosition position = log_.position();
+  if (acknowledged_ && *acknowledged_ == position) return std::nullopt;
+  acknowledged_ = position;
+  return Ack{session_, leader_epoch_, position};
+}
+
+}  // namespace conclave::replication

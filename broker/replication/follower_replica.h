@@ -1,0 +1,99 @@
+#ifndef CONCLAVE_BROKER_REPLICATION_FOLLOWER_REPLICA_H_
+#define CONCLAVE_BROKER_REPLICATION_FOLLOWER_REPLICA_H_
+
+#include <optional>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "broker/replication/types.h"
+#include "common/buffer/buffer.h"
+#include "common/types/ids.h"
+
+namespace conclave::replication {
+
+// The follower's log. Blocks no longer than writing to the page cache takes.
+class FollowerLog {
+ public:
+  virtual ~FollowerLog() = default;
+
+  virtual LogPosition position() const = 0;
+  // Of the last record; kNoEpoch: the log is empty.
+  virtual LeaderEpoch last_epoch() const = 0;
+  // The greatest epoch in the log that is at most `epoch`, and its end; kNoEpoch with the log's
+  // start if there is none.
+  virtual EpochEnd EndOfEpoch(LeaderEpoch epoch) const = 0;
+
+  // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
+  // begun after the cut is done.
+  virtual absl::Status TruncateTo(Offset end) = 0;
+  // Whole batches as the leader has them, the first at position().end.
+  virtual absl::Status Append(const Buffer& batches) = 0;
+};
+
+// One partition under one leader epoch, at a follower (KIP-101, 279; semantics, section 3). Pure
+// but for the log; not thread-safe. Ends with the epoch: a new one is made for the next.
+//
+// Positions itself, truncates as the leader tells until both agree, then appends what comes and
+// acknowledges it. After an error of the log it takes nothing in any more.
+class FollowerReplica {
+ public:
+  // `last_session`: of this partition on the same stream or before; sessions rise across epochs.
+  // `high_watermark`: known before, at most the log's end. `log` outlives this.
+  FollowerReplica(LeaderEpoch leader_epoch, Session last_session, Offset high_watermark,
+                  FollowerLog& log);
+
+  struct Position {
+    Session session;
+    LeaderEpoch leader_epoch;
+    LogPosition log;
+    LeaderEpoch last_epoch = kNoEpoch;
+  };
+  // Begins anew: after a new stream to the leader. What is on its way is dropped when it comes.
+  Position Begin();
+
+  // From the leader. Those of another session or epoch are dropped.
+  struct Data {
+    Buffer batches;
+    Offset high_watermark;
+  };
+  // What the driver has to do next.
+  struct Nothing {};
+  // The leader refused, or the log failed: the session is over until Begin().
+  struct Stopped {
+    absl::Status why;
+  };
+  using Next = std::variant<Nothing, Position, Stopped>;
+  Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
+  Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
+  Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
+
+  // What there is to acknowledge since the last call: after data, and whenever the log's durable
+  // offset has risen.
+  struct Ack {
+    Session session;
+    LeaderEpoch leader_epoch;
+    LogPosition log;
+  };
+  std::optional<Ack> TakeAck();
+
+  LeaderEpoch leader_epoch() const { return leader_epoch_; }
+  Session session() const { return session_; }
+  // The logs agree, as far as has been said in this session.
+  bool agreed() const { return agreed_; }
+  Offset high_watermark() const { return high_watermark_; }
+
+ private:
+  bool IsCurrent(Session session, LeaderEpoch leader_epoch) const;
+
+  const LeaderEpoch leader_epoch_;
+  Session session_;
+  bool open_ = false;  // Positioned, and not stopped.
+  bool agreed_ = false;
+  Offset high_watermark_;
+  FollowerLog& log_;
+  std::optional<LogPosition> acknowledged_;
+};
+
+}  // namespace conclave::replication
+
+#endif  // CONCLAVE_BROKER_REPLICATION_FOLLOWER_REPLICA_H_

@@ -1,0 +1,138 @@
+#include "broker/replication/follower_replica.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/error/error.h"
+
+namespace conclave::replication {
+namespace {
+
+// A record is one byte: its epoch as a digit.
+class FakeLog : public FollowerLog {
+ public:
+  LogPosition position() const override {
+    return {Offset(static_cast<int64_t>(epochs.size())), Offset(durable)};
+  }
+  LeaderEpoch last_epoch() const override {
+    return epochs.empty() ? kNoEpoch : LeaderEpoch(epochs.back() - '0');
+  }
+  EpochEnd EndOfEpoch(LeaderEpoch epoch) const override {
+    EpochEnd found{kNoEpoch, Offset(0)};
+    for (size_t i = 0; i < epochs.size(); ++i) {
+      if (LeaderEpoch(epochs[i] - '0') <= epoch) {
+        found = {LeaderEpoch(epochs[i] - '0'), Offset(static_cast<int64_t>(i + 1))};
+      }
+    }
+    return found;
+  }
+  absl::Status TruncateTo(Offset end) override {
+    epochs.resize(static_cast<size_t>(end.value()));
+    durable = std::min(durable, end.value());
+    return absl::OkStatus();
+  }
+  absl::Status Append(const Buffer& batches) override {
+    if (fails) return MakeError(v1::STORAGE_ERROR, "the disk is gone");
+    epochs += batches.ToString();
+    return absl::OkStatus();
+  }
+
+  std::string epochs;
+  int64_t durable = 0;
+  bool fails = false;
+};
+
+class FollowerReplicaTest : public ::testing::Test {
+ protected:
+  FollowerReplica::Data Data(const std::string& batches, int64_t high_watermark) {
+    return {Buffer(batches), Offset(high_watermark)};
+  }
+  FollowerReplica Make(const std::string& epochs, int64_t high_watermark = 0) {
+    log_.epochs = epochs;
+    log_.durable = static_cast<int64_t>(epochs.size());
+    return FollowerReplica(LeaderEpoch(5), Session(7), Offset(high_watermark), log_);
+  }
+
+  FakeLog log_;
+};
+
+TEST_F(FollowerReplicaTest, AppendsAndAcknowledgesWhatIsDurable) {
+  FollowerReplica follower = Make("33");
+  const auto position = follower.Begin();
+  EXPECT_EQ(position.session, Session(8));
+  EXPECT_EQ(position.log.end, Offset(2));
+  EXPECT_EQ(position.last_epoch, LeaderEpoch(3));
+  EXPECT_FALSE(follower.TakeAck());  // Nothing is agreed yet.
+  follower.OnData(Session(8), LeaderEpoch(5), Data("55", 3));
+  EXPECT_EQ(follower.high_watermark(), Offset(3));
+  auto ack = follower.TakeAck();
+  ASSERT_TRUE(ack);
+  EXPECT_EQ(ack->log, (LogPosition{Offset(4), Offset(2)}));
+  EXPECT_FALSE(follower.TakeAck());
+  log_.durable = 4;
+  EXPECT_EQ(follower.TakeAck()->log.durable, Offset(4));
+}
+
+TEST_F(FollowerReplicaTest, WhatIsOfAnotherSessionOrEpochIsDropped) {
+  FollowerReplica follower = Make("3");
+  follower.Begin();
+  follower.Begin();
+  follower.OnData(Session(8), LeaderEpoch(5), Data("4", 1));
+  follower.OnData(Session(9), LeaderEpoch(4), Data("4", 1));
+  follower.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(2), Offset(0)});
+  EXPECT_EQ(log_.epochs, "3");
+  EXPECT_EQ(follower.high_watermark(), Offset(0));
+}
+
+TEST_F(FollowerReplicaTest, R14_TruncatesToTheLesserOfBothEndsOfTheEpochAndAsksAgain) {
+  // The leader's epoch 3 ends earlier than ours.
+  FollowerReplica follower = Make("3333", 2);
+  follower.Begin();
+  auto next = follower.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(3), Offset(3)});
+  ASSERT_TRUE(std::holds_alternative<FollowerReplica::Position>(next));
+  EXPECT_EQ(std::get<FollowerReplica::Position>(next).session, Session(9));
+  EXPECT_EQ(log_.epochs, "333");
+  EXPECT_EQ(follower.high_watermark(), Offset(2));
+}
+
+TEST_F(FollowerReplicaTest, R15_OurEndOfAnEpochThatWeHaveIsTheCut) {
+  // The leader has epoch 2 up to 9; ours ended at 2, and 4 is of a reign it never saw.
+  FollowerReplica follower = Make("2244");
+  follower.Begin();
+  follower.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(2), Offset(9)});
+  EXPECT_EQ(log_.epochs, "22");
+  // An epoch of which we have nothing: down to what is below it.
+  FollowerReplica other = Make("1144");
+  other.Begin();
+  other.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(3), Offset(9)});
+  EXPECT_EQ(log_.epochs, "11");
+}
+
+TEST_F(FollowerReplicaTest, ALeaderThatContradictsItselfStopsTheSession) {
+  FollowerReplica follower = Make("33");
+  follower.Begin();
+  const auto next = follower.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(3), Offset(2)});
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(next));
+  EXPECT_EQ(log_.epochs, "33");
+}
+
+TEST_F(FollowerReplicaTest, AfterAnErrorOfTheLogNothingIsTakenInOrAcknowledged) {
+  FollowerReplica follower = Make("3");
+  follower.Begin();
+  log_.fails = true;
+  const auto next = follower.OnData(Session(8), LeaderEpoch(5), Data("5", 2));
+  ASSERT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(next));
+  EXPECT_FALSE(follower.TakeAck());
+  log_.fails = false;
+  follower.OnData(Session(8), LeaderEpoch(5), Data("5", 2));
+  EXPECT_EQ(log_.epochs, "3");
+  follower.Begin();
+  follower.OnData(Session(9), LeaderEpoch(5), Data("5", 2));
+  EXPECT_EQ(log_.epochs, "35");
+}
+
+}  // namespace
+}  // namespace conclave::replication

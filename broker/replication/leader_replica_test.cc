@@ -1,0 +1,259 @@
+#include "broker/replication/leader_replica.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "common/error/error.h"
+
+namespace conclave::replication {
+namespace {
+
+constexpr Duration kLag = Duration::Seconds(10);
+
+MonotonicTime At(int64_t ms) { return MonotonicTime() + Duration::Milliseconds(ms); }
+
+// Epochs and their ends, ascending.
+class FakeLog : public LeaderLog {
+ public:
+  EpochEnd EndOfEpoch(LeaderEpoch epoch) const override {
+    EpochEnd found{kNoEpoch, Offset(0)};
+    for (const EpochEnd& e : epochs) {
+      if (e.epoch <= epoch) found = e;
+    }
+    return found;
+  }
+  std::vector<EpochEnd> epochs;
+};
+
+class LeaderReplicaTest : public ::testing::Test {
+ protected:
+  LeaderReplicaTest() {
+    state_.leader_epoch = LeaderEpoch(5);
+    state_.replicas = {BrokerId(1), BrokerId(2), BrokerId(3)};
+    state_.isr = state_.replicas;
+    log_.epochs = {{LeaderEpoch(3), Offset(10)}, {LeaderEpoch(4), Offset(20)}};
+    Make(20, 15);
+  }
+
+  void Make(int64_t end, int64_t high_watermark) {
+    LeaderReplica::Start start;
+    start.state = state_;
+    start.min_isr = 2;
+    start.log = {Offset(end), Offset(end)};
+    start.high_watermark = Offset(high_watermark);
+    leader_ = std::make_unique<LeaderReplica>(LeaderReplica::Config{BrokerId(1), kLag}, start, log_,
+                                              At(0));
+    leader_->SetBrokers({{BrokerId(1), {BrokerEpoch(11), true}},
+                         {BrokerId(2), {BrokerEpoch(12), true}},
+                         {BrokerId(3), {BrokerEpoch(13), true}}},
+                        At(0));
+  }
+
+  LeaderReplica::Answer Position(int broker, int64_t end, int last_epoch, int64_t session = 1,
+                                 int64_t durable = -1) {
+    return leader_->Positioned({BrokerId(broker),
+                                BrokerEpoch(10 + broker),
+                                Session(session),
+                                LeaderEpoch(5),
+                                {Offset(end), Offset(durable < 0 ? end : durable)},
+                                LeaderEpoch(last_epoch)},
+                               At(1));
+  }
+  bool Agrees(const LeaderReplica::Answer& answer) {
+    return std::holds_alternative<LeaderReplica::Agreed>(answer);
+  }
+  void Append(int64_t end, int64_t ms = 2) {
+    leader_->Appended(Offset(end), At(ms));
+    leader_->Durable(Offset(end), At(ms));
+  }
+  void Ack(int broker, int64_t end, int64_t durable, int64_t session = 1, int64_t ms = 3) {
+    leader_->Sent(BrokerId(broker), Session(session), Offset(end), Offset(0));
+    leader_->Acknowledged(BrokerId(broker), BrokerEpoch(10 + broker), Session(session),
+                          LeaderEpoch(5), {Offset(end), Offset(durable)}, At(ms));
+  }
+  void Record(std::vector<int> isr, int partition_epoch) {
+    state_.isr.clear();
+    for (int broker : isr) state_.isr.emplace_back(broker);
+    state_.partition_epoch = PartitionEpoch(partition_epoch);
+    leader_->MetadataChanged(state_, At(4));
+  }
+
+  PartitionState state_;
+  FakeLog log_;
+  std::unique_ptr<LeaderReplica> leader_;
+};
+
+TEST_F(LeaderReplicaTest, TheMarkIsTheLeastDurablePositionOfTheIsr) {
+  EXPECT_TRUE(Agrees(Position(2, 20, 4)));
+  EXPECT_EQ(leader_->high_watermark(), Offset(15));  // 3 has acknowledged nothing yet.
+  EXPECT_TRUE(Agrees(Position(3, 20, 4)));
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  EXPECT_TRUE(leader_->IsHighWatermarkCurrent());
+  Append(30);
+  Ack(2, 30, 25);
+  Ack(3, 30, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(25));
+  Ack(2, 30, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, TheLeaderCountsItselfOnlyAsFarAsItHasSynced) {
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  leader_->Appended(Offset(30), At(2));
+  Ack(2, 30, 30);
+  Ack(3, 30, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  leader_->Durable(Offset(30), At(3));
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, R14_DivergenceIsAnsweredByEpoch) {
+  // Beyond the leader's end of the epoch that both have.
+  auto answer = Position(2, 25, 4);
+  ASSERT_TRUE(std::holds_alternative<EpochEnd>(answer));
+  EXPECT_EQ(std::get<EpochEnd>(answer), (EpochEnd{LeaderEpoch(4), Offset(20)}));
+  // An epoch that the leader has not: the one below it.
+  log_.epochs = {{LeaderEpoch(2), Offset(8)}, {LeaderEpoch(4), Offset(20)}};
+  answer = Position(2, 12, 3, 2);
+  EXPECT_EQ(std::get<EpochEnd>(answer), (EpochEnd{LeaderEpoch(2), Offset(8)}));
+  EXPECT_TRUE(Agrees(Position(2, 8, 2, 3)));
+  EXPECT_EQ(leader_->FeedOf(BrokerId(2))->next, Offset(8));
+  EXPECT_TRUE(Agrees(Position(3, 0, -1, 1)));
+}
+
+TEST_F(LeaderReplicaTest, WhatIsOfAnotherSessionEpochOrIncarnationIsDropped) {
+  Position(2, 20, 4, 1);
+  Position(3, 20, 4, 1);
+  Append(30);
+  Position(2, 20, 4, 2);
+  Ack(2, 30, 30, /*session=*/1);
+  Ack(3, 30, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(2), LeaderEpoch(4),
+                        {Offset(30), Offset(30)}, At(3));
+  leader_->Acknowledged(BrokerId(2), BrokerEpoch(99), Session(2), LeaderEpoch(5),
+                        {Offset(30), Offset(30)}, At(3));
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  // And what was never sent cannot be there.
+  leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(2), LeaderEpoch(5),
+                        {Offset(30), Offset(30)}, At(3));
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Ack(2, 30, 30, 2);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, R18_UnderTheMinimumNothingIsAcknowledged) {
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  EXPECT_TRUE(leader_->CheckAppendToAll().ok());
+  Append(30);
+  leader_->AwaitCommit(AppendId(1), Offset(30));
+  Record({1}, 1);
+  const auto released = leader_->TakeReleased();
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(ErrorCodeOf(released[0].status), v1::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+  EXPECT_EQ(ErrorCodeOf(leader_->CheckAppendToAll()), v1::NOT_ENOUGH_REPLICAS);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Record({1, 2}, 2);
+  Ack(2, 30, 30);
+  // 3 is proposed by now, and so counts.
+  EXPECT_TRUE(leader_->HasProposalInFlight());
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Ack(3, 30, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, AnAppendIsReleasedWhenTheMarkPassesIt) {
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  Append(30);
+  leader_->AwaitCommit(AppendId(1), Offset(25));
+  leader_->AwaitCommit(AppendId(2), Offset(30));
+  leader_->AwaitCommit(AppendId(3), Offset(30));
+  leader_->Forget(AppendId(3));
+  Ack(2, 30, 27);
+  Ack(3, 30, 30);
+  auto released = leader_->TakeReleased();
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(released[0].append, AppendId(1));
+  EXPECT_TRUE(released[0].status.ok());
+  leader_->Resign();
+  released = leader_->TakeReleased();
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(ErrorCodeOf(released[0].status), v1::LEADER_CHANGED_AFTER_APPEND);
+}
+
+TEST_F(LeaderReplicaTest, AFollowerThatLagsLeavesTheIsr) {
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  Append(30, 100);
+  Ack(3, 30, 30, 1, 200);
+  leader_->Tick(At(10'050));
+  EXPECT_FALSE(leader_->TakeProposal());
+  leader_->Tick(At(16'000));
+  const auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal);
+  ASSERT_EQ(proposal->isr.size(), 2u);
+  EXPECT_EQ(proposal->isr[0].broker, BrokerId(1));
+  EXPECT_EQ(proposal->isr[1], (IsrMember{BrokerId(3), BrokerEpoch(13)}));
+  // It counts until the record is seen.
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Record({1, 3}, 1);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, AFollowerJoinsWhenItHasReachedMarkAndEpochStart) {
+  state_.isr = {BrokerId(1), BrokerId(2)};
+  Make(20, 15);
+  Position(2, 20, 4);
+  Position(3, 18, 4);
+  EXPECT_FALSE(leader_->TakeProposal());
+  Append(30);
+  Ack(2, 30, 30);
+  Ack(3, 29, 29);
+  EXPECT_FALSE(leader_->TakeProposal());
+  Ack(3, 30, 30);
+  const auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal);
+  EXPECT_EQ(proposal->isr.size(), 3u);
+  // From here on it counts: the controller may have added it already.
+  Append(40);
+  Ack(2, 40, 40);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, R17_AnOldIncarnationIsNotProposed) {
+  state_.isr = {BrokerId(1), BrokerId(2)};
+  Make(20, 20);
+  leader_->SetBrokers({{BrokerId(1), {BrokerEpoch(11), true}},
+                       {BrokerId(2), {BrokerEpoch(12), true}},
+                       {BrokerId(3), {BrokerEpoch(14), true}}},
+                      At(1));
+  Position(3, 20, 4);
+  EXPECT_FALSE(leader_->TakeProposal());
+}
+
+TEST_F(LeaderReplicaTest, AProposalWhoseFateIsUnknownIsOutlivedBeforeItIsDropped) {
+  state_.isr = {BrokerId(1), BrokerId(2)};
+  Make(20, 20);
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  EXPECT_EQ(leader_->TakeProposal()->isr.size(), 3u);
+  leader_->ProposalOutcomeUnknown(At(5));
+  EXPECT_EQ(leader_->TakeProposal()->isr.size(), 3u);
+  leader_->ProposalRefused(At(6));
+  // Dropping it might let the mark pass a member that a late request still adds.
+  const auto harmless = leader_->TakeProposal();
+  ASSERT_TRUE(harmless);
+  EXPECT_EQ(harmless->isr.size(), 2u);
+  Append(30, 7);
+  Ack(2, 30, 30, 1, 8);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Record({1, 2}, 1);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+}  // namespace
+}  // namespace conclave::replication
