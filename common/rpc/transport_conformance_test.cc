@@ -59,10 +59,10 @@ class Echo : public MessageHandler<v1::ProduceRequest> {
   const std::unique_ptr<StreamToServer> stream_;
 };
 
-class TransportTest : public ::testing::TestWithParam<bool> {
+class TransportFixture : public ::testing::Test {
  protected:
-  TransportTest() {
-    if (GetParam()) {
+  explicit TransportFixture(bool grpc) {
+    if (grpc) {
       client_transport_ = std::make_unique<GrpcTransport>();
       server_transport_ = std::make_unique<GrpcTransport>();
     } else {
@@ -71,7 +71,7 @@ class TransportTest : public ::testing::TestWithParam<bool> {
     }
   }
 
-  ~TransportTest() override {
+  ~TransportFixture() override {
     client_executor_.Stop();
     server_executor_.Stop();
     client_transport_.reset();
@@ -140,6 +140,17 @@ class TransportTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Transport> client_transport_;
   std::unique_ptr<Transport> server_transport_;
   std::unique_ptr<Server> server_;
+};
+
+class TransportTest : public TransportFixture, public ::testing::WithParamInterface<bool> {
+ protected:
+  TransportTest() : TransportFixture(GetParam()) {}
+};
+
+// What only a network with threads of its own can show.
+class GrpcOnlyTest : public TransportFixture {
+ protected:
+  GrpcOnlyTest() : TransportFixture(true) {}
 };
 
 TEST_P(TransportTest, AUnaryCallIsAnswered) {
@@ -318,6 +329,29 @@ TEST_P(TransportTest, R41_APortInUseIsRefusedByName) {
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.status().message().find((*first)->endpoint()), std::string::npos);
   EXPECT_NE(second.status().message().find("in use"), std::string::npos) << second.status();
+}
+
+TEST_F(GrpcOnlyTest, AFullQueueIsRefusedByName) {
+  ThreadExecutor small(clock_, {.name = "small", .capacity = 1});
+  MethodTable table;
+  table.Unary<v1::DeleteTopicsRequest, v1::DeleteTopicsResponse>(
+      admin_methods::kDeleteTopics, small,
+      [](v1::DeleteTopicsRequest, CallContext, Responder<v1::DeleteTopicsResponse> respond) {
+        respond(v1::DeleteTopicsResponse());
+      });
+  Listen(std::move(table));
+  std::promise<void> running, release;
+  small.Post([&] {
+    running.set_value();
+    release.get_future().wait();
+  });
+  running.get_future().wait();
+  const auto response = CallDelete(server_->endpoint(), {});
+  EXPECT_EQ(ErrorCodeOf(response.status()), v1::OVERLOADED) << response.status();
+  release.set_value();
+  EXPECT_TRUE(CallDelete(server_->endpoint(), {}).ok());
+  small.Stop();
+  server_.reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TransportTest, ::testing::Values(false, true),

@@ -66,7 +66,16 @@ class ServerEnd : public StreamEnd<ServerReactor> {
     handler_ = nullptr;
     std::lock_guard lock(mutex_);
     abandoned_ = true;
-    RequestFinish(absl::CancelledError("the server has given up the stream"));
+    RequestFinish(accepted_ ? absl::CancelledError("the server has given up the stream")
+                            : MakeError(v1::OVERLOADED,
+                                        "the node has as many requests waiting as it takes, or is "
+                                        "stopping; try again in a moment"));
+  }
+
+  // The method's executor has taken the stream on.
+  void Accepted() {
+    std::lock_guard lock(mutex_);
+    accepted_ = true;
   }
 
   void OnCancel() override {
@@ -111,6 +120,7 @@ class ServerEnd : public StreamEnd<ServerReactor> {
 
   const std::string peer_;
   const MonotonicTime deadline_;
+  bool accepted_ = false;
   bool cancelled_ = false;
   bool finish_requested_ = false;
   bool finished_ = false;

@@ -71,11 +71,12 @@ absl::Status RaftNode::ReadIndex(ReadContext context) {
 }
 
 std::string RaftNode::EndpointOf(NodeId node) const {
-  for (const auto& [key, endpoint] : core_->log().voters().members()) {
-    if (key.node == node) return endpoint;
-  }
+  // A stored address may be one that does not exist any more: what the operator says now wins.
   if (const auto it = configured_endpoints_.find(node); it != configured_endpoints_.end()) {
     return it->second;
+  }
+  for (const auto& member : core_->log().voters().members()) {
+    if (member.key.node == node) return member.endpoint;
   }
   const auto it = announced_endpoints_.find(node);
   return it == announced_endpoints_.end() ? std::string() : it->second;

@@ -53,7 +53,8 @@ class RaftNode {
  public:
   struct Options {
     Config config;
-    // host:port of nodes as the configuration names them, for those that no voter set names.
+    // host:port of nodes as the configuration names them; they win over those that the voter set
+    // names.
     std::map<NodeId, std::string> endpoints;
   };
 

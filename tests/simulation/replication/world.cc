@@ -203,7 +203,8 @@ class World {
     if (metadata.state.isr.size() < last_isr_) ++result_.shrinks;
     if (metadata.state.isr.size() > last_isr_) ++result_.expands;
     last_isr_ = metadata.state.isr.size();
-    for (auto& [id, broker] : brokers_) {
+    for (auto& entry : brokers_) {
+      Broker& broker = entry.second;
       if (!broker.alive) continue;
       const uint64_t life = broker.life;
       AfterMs(1, calm_ ? 20 : metadata_delay_ms_, [this, &broker, life, metadata] {
@@ -278,8 +279,9 @@ class World {
     broken_.insert(stream);
     const BrokerEpoch incarnation = broker.incarnation;
     const replication::Session session = broker.last_session;
-    for (auto& [id, other] : brokers_) {
-      if (other.leader == nullptr || id == broker.id.value()) continue;
+    for (auto& entry : brokers_) {
+      Broker& other = entry.second;
+      if (other.leader == nullptr || other.id == broker.id) continue;
       AfterMs(0, 30, [&other, &broker, incarnation, session] {
         if (other.leader != nullptr) other.leader->StreamClosed(broker.id, incarnation, session);
       });
