@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/error/error.h"
+
 namespace conclave::control_sim {
 
 AdminWorkload::AdminWorkload(SimScheduler& scheduler, SimExecutor& executor, AdminClient& client,
@@ -24,7 +26,7 @@ void AdminWorkload::Next() {
   if (!running_) return;
   const double what = static_cast<double>(random_.Below(1000)) / 1000;
   if (what < 0.5) {
-    CreateOne([](bool) {});
+    CreateOne([](const absl::Status&) {});
   } else if (what < 0.75) {
     Delete();
   } else {
@@ -34,7 +36,7 @@ void AdminWorkload::Next() {
   executor_.PostAfter(pause, [this] { Next(); });
 }
 
-void AdminWorkload::CreateOne(std::function<void(bool)> done) {
+void AdminWorkload::CreateOne(std::function<void(const absl::Status&)> done) {
   const std::string name = "topic-" + std::to_string(++last_number_);
   const int partitions = static_cast<int>(random_.Between(1, 4));
   v1::CreateTopicsRequest request;
@@ -46,14 +48,15 @@ void AdminWorkload::CreateOne(std::function<void(bool)> done) {
   client_.CreateTopics(std::move(request), [this, name, partitions, done = std::move(done)](
                                                absl::StatusOr<v1::CreateTopicsResponse> response) {
     --under_way_;
-    const bool created = response.ok() && response->topics(0).error().code() == v1::NONE;
-    if (created) {
+    absl::Status outcome = response.status();
+    if (response.ok()) outcome = StatusFromError(response->topics(0).error());
+    if (outcome.ok()) {
       ++counters_.created;
       topics_[name] = {response->topics(0).topic_id(), partitions, true, false, false};
     } else {
       ++counters_.failed;
     }
-    done(created);
+    done(outcome);
   });
 }
 

@@ -35,8 +35,8 @@ class AdminWorkload {
   // No request is under way.
   bool idle() const { return under_way_ == 0; }
 
-  // Creates one more topic, and calls `done` with whether that was acknowledged.
-  void CreateOne(std::function<void(bool)> done);
+  // Creates one more topic, and calls `done` with what came of it.
+  void CreateOne(std::function<void(const absl::Status&)> done);
 
   // What is missing from, or too much in, the final image; empty if nothing.
   std::string CheckFinal(const MetadataImage& image) const;

@@ -269,6 +269,7 @@ std::string ControlPlane::WhyNotWhole() const {
       if (!IsServing(node)) return NameOf(node) + " does not take part";
       const Broker* broker = image.FindBroker(BrokerId(node));
       if (broker == nullptr) return NameOf(node) + " is not registered";
+      if (broker->fenced) return NameOf(node) + " is fenced";
     }
     if (ImageOf(node).position() != image.position()) {
       return NameOf(node) + " has metadata at " + ToText(ImageOf(node).position()) + ", " +

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/error/error.h"
 #include "common/random/random.h"
 #include "tests/simulation/controllers/control_plane.h"
 
@@ -14,6 +15,9 @@ namespace {
 constexpr Duration kFaultsFor = Duration::Seconds(40);
 // A full session, an election or two, and pauses between attempts.
 constexpr Duration kWholeWithin = Duration::Seconds(30);
+
+// A session may be about to end when the last fault does.
+constexpr Duration kWholeFor = Duration::Seconds(3);
 
 Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
 
@@ -208,12 +212,19 @@ DiskSpeed DrawDisks(Random& random) {
 }
 
 void RecoverWhole(ControlPlane& plane) {
-  // Someone is left to ask: the administrator's own requests have all come to an end by then.
   const MonotonicTime until = plane.scheduler().now() + kWholeWithin;
+  MonotonicTime whole_since = MonotonicTime::Never();
   while (plane.violation().empty()) {
+    const MonotonicTime now = plane.scheduler().now();
     const std::string why = plane.admin().idle() ? plane.WhyNotWhole() : "requests are open";
-    if (why.empty()) break;
-    if (plane.scheduler().now() >= until) {
+    if (!why.empty()) {
+      whole_since = MonotonicTime::Never();
+    } else if (whole_since == MonotonicTime::Never()) {
+      whole_since = now;
+    } else if (now - whole_since >= kWholeFor) {
+      break;
+    }
+    if (now >= until) {
       return plane.Break("not whole " + std::to_string(kWholeWithin.milliseconds() / 1000) +
                          " s after the last fault: " + why);
     }
@@ -221,9 +232,9 @@ void RecoverWhole(ControlPlane& plane) {
   }
   if (!plane.violation().empty()) return;
   bool answered = false;
-  plane.admin().CreateOne([&](bool created) {
+  plane.admin().CreateOne([&](const absl::Status& created) {
     answered = true;
-    if (!created) plane.Break("a whole control plane refused a topic");
+    if (!created.ok()) plane.Break("a whole control plane refused a topic: " + Describe(created));
   });
   plane.RunFor(Duration::Seconds(5));
   if (!answered) plane.Break("a whole control plane did not answer within 5 s");
