@@ -50,7 +50,7 @@ void Pipe::Send(Side from, Buffer message) {
 void Pipe::HalfClose() {
   std::lock_guard lock(mutex_);
   End& client = ends_[kClient];
-  if (!client.sending || client.closed) return;
+  if (!client.sending || client.closed || client.abandoned) return;
   client.sending = false;
   Carry(kServer, 0, HalfClosed{});
 }
@@ -58,7 +58,7 @@ void Pipe::HalfClose() {
 void Pipe::Finish(absl::Status status) {
   std::lock_guard lock(mutex_);
   End& server = ends_[kServer];
-  if (!server.sending || server.closed) return;
+  if (!server.sending || server.closed || server.abandoned) return;
   server.sending = false;
   Carry(kClient, 0, Unshared(status));
   CloseLocally(kServer, std::move(status));

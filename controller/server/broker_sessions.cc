@@ -9,8 +9,8 @@ namespace conclave::controller {
 
 class BrokerSessions::Session : public MessageHandler<v1::BrokerHeartbeat> {
  public:
-  Session(BrokerSessions& owner, std::unique_ptr<Stream> stream)
-      : owner_(owner), stream_(std::move(stream)) {}
+  Session(BrokerSessions& owner, uint64_t number, std::unique_ptr<Stream> stream)
+      : owner_(owner), number_(number), stream_(std::move(stream)) {}
 
   void Start() { stream_->Start(this); }
 
@@ -36,7 +36,7 @@ class BrokerSessions::Session : public MessageHandler<v1::BrokerHeartbeat> {
   void OnClosed(absl::Status) override {
     const std::optional<Key> key = opened_;
     BrokerSessions& owner = owner_;
-    owner.sessions_.erase(this);  // Destroys this.
+    owner.sessions_.erase(number_);  // Destroys this.
     if (key) owner.events_.broken(key->broker, key->epoch);
   }
 
@@ -52,6 +52,7 @@ class BrokerSessions::Session : public MessageHandler<v1::BrokerHeartbeat> {
   };
 
   BrokerSessions& owner_;
+  const uint64_t number_;
   const std::unique_ptr<Stream> stream_;
   std::optional<Key> opened_;
   bool refused_ = false;
@@ -61,14 +62,15 @@ BrokerSessions::BrokerSessions(Events events) : events_(std::move(events)) {}
 BrokerSessions::~BrokerSessions() = default;
 
 void BrokerSessions::Accept(std::unique_ptr<Stream> stream) {
-  auto session = std::make_unique<Session>(*this, std::move(stream));
+  const uint64_t number = ++last_session_;
+  auto session = std::make_unique<Session>(*this, number, std::move(stream));
   Session* raw = session.get();
-  sessions_.emplace(raw, std::move(session));
+  sessions_.emplace(number, std::move(session));
   raw->Start();
 }
 
 void BrokerSessions::CloseAll(const absl::Status& why) {
-  for (auto& [raw, session] : sessions_) session->Refuse(why);
+  for (auto& [number, session] : sessions_) session->Refuse(why);
 }
 
 }  // namespace conclave::controller

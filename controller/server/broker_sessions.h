@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_CONTROLLER_SERVER_BROKER_SESSIONS_H_
 #define CONCLAVE_CONTROLLER_SERVER_BROKER_SESSIONS_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,7 +38,9 @@ class BrokerSessions {
   class Session;
 
   const Events events_;
-  std::map<Session*, std::unique_ptr<Session>> sessions_;
+  // By number, in the order they came: closing all of them is an order that can be repeated.
+  std::map<uint64_t, std::unique_ptr<Session>> sessions_;
+  uint64_t last_session_ = 0;
 };
 
 }  // namespace conclave::controller

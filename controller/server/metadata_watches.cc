@@ -17,8 +17,8 @@ void SetPosition(MetadataPosition position, v1::MetadataPosition* proto) {
 
 class MetadataWatches::Watch : public MessageHandler<v1::WatchMetadataRequest> {
  public:
-  Watch(MetadataWatches& owner, std::unique_ptr<Stream> stream)
-      : owner_(owner), stream_(std::move(stream)) {}
+  Watch(MetadataWatches& owner, uint64_t number, std::unique_ptr<Stream> stream)
+      : owner_(owner), number_(number), stream_(std::move(stream)) {}
 
   void Start() { stream_->Start(this); }
 
@@ -30,7 +30,8 @@ class MetadataWatches::Watch : public MessageHandler<v1::WatchMetadataRequest> {
     if (!good.ok()) stream_->Finish(good);
   }
 
-  void OnClosed(absl::Status) override { owner_.Remove(this); }
+  // Destroys this.
+  void OnClosed(absl::Status) override { owner_.watches_.erase(number_); }
 
   void Send(const v1::WatchMetadataResponse& response, MonotonicTime now) {
     if (!began_) return;
@@ -85,6 +86,7 @@ class MetadataWatches::Watch : public MessageHandler<v1::WatchMetadataRequest> {
   }
 
   MetadataWatches& owner_;
+  const uint64_t number_;
   const std::unique_ptr<Stream> stream_;
   bool began_ = false;
   MonotonicTime last_sent_;
@@ -95,9 +97,10 @@ MetadataWatches::MetadataWatches(ClusterId cluster_id, Source source)
 MetadataWatches::~MetadataWatches() = default;
 
 void MetadataWatches::Accept(std::unique_ptr<Stream> stream) {
-  auto watch = std::make_unique<Watch>(*this, std::move(stream));
+  const uint64_t number = ++last_watch_;
+  auto watch = std::make_unique<Watch>(*this, number, std::move(stream));
   Watch* raw = watch.get();
-  watches_.emplace(raw, std::move(watch));
+  watches_.emplace(number, std::move(watch));
   raw->Start();
 }
 
@@ -106,19 +109,17 @@ void MetadataWatches::Committed(const std::vector<v1::CommittedBatch>& batches, 
   v1::WatchMetadataResponse response;
   response.set_commit_index(source_.commit_index().value());
   for (const v1::CommittedBatch& batch : batches) *response.add_batches() = batch;
-  for (auto& [raw, watch] : watches_) watch->Send(response, now);
+  for (auto& [number, watch] : watches_) watch->Send(response, now);
 }
 
 void MetadataWatches::Tick(MonotonicTime now) {
   v1::WatchMetadataResponse response;
   response.set_commit_index(source_.commit_index().value());
-  for (auto& [raw, watch] : watches_) watch->SignOfLife(response, now);
+  for (auto& [number, watch] : watches_) watch->SignOfLife(response, now);
 }
 
 void MetadataWatches::CloseAll(const absl::Status& why) {
-  for (auto& [raw, watch] : watches_) watch->Close(why);
+  for (auto& [number, watch] : watches_) watch->Close(why);
 }
-
-void MetadataWatches::Remove(Watch* watch) { watches_.erase(watch); }
 
 }  // namespace conclave::controller

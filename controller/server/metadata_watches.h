@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_CONTROLLER_SERVER_METADATA_WATCHES_H_
 #define CONCLAVE_CONTROLLER_SERVER_METADATA_WATCHES_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,11 +53,12 @@ class MetadataWatches {
  private:
   class Watch;
 
-  void Remove(Watch* watch);
-
   const ClusterId cluster_id_;
   const Source source_;
-  std::map<Watch*, std::unique_ptr<Watch>> watches_;
+  // By number, in the order they came: what is sent to all is sent in an order that can be
+  // repeated.
+  std::map<uint64_t, std::unique_ptr<Watch>> watches_;
+  uint64_t last_watch_ = 0;
 };
 
 }  // namespace conclave::controller

@@ -55,7 +55,9 @@ struct Ready {
   std::vector<ConfirmedRead> reads;
   // Leadership was lost before they were confirmed: retriable refusals.
   std::vector<ReadContext> failed_reads;
-  // Set when it differs from the last one handed out. Comes after `committed` of the same Ready.
+  // Set when it differs from the last one handed out. One that is gained holds after `committed` of
+  // the same Ready; one that is lost was lost before, and `committed` may hold another leader's
+  // entries.
   std::optional<LeadershipChange> leadership;
   std::vector<Rejection> rejections;
 };

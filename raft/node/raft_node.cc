@@ -113,6 +113,10 @@ void RaftNode::Handle(Ready ready) {
       deferred_.emplace(message.after, std::move(message.message));
     }
   }
+  // Entries that end a leadership may be committed by the message that brought them: they are not
+  // the leader's own, and who answers by index must have heard of the loss by then.
+  const bool lost = ready.leadership && ready.leadership->role != Role::kLeader;
+  if (lost) listener_.OnLeadership(*ready.leadership);
   if (!ready.committed.empty()) {
     delivered_ = ready.committed.back().index;
     listener_.OnCommitted(ready.committed);
@@ -122,7 +126,7 @@ void RaftNode::Handle(Ready ready) {
     listener_.OnRead(context, MakeError(v1::NOT_CONTROLLER,
                                         "the leadership was lost before the read was confirmed"));
   }
-  if (ready.leadership) listener_.OnLeadership(*ready.leadership);
+  if (ready.leadership && !lost) listener_.OnLeadership(*ready.leadership);
   MaybeAnnounceServing();
 }
 

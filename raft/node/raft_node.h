@@ -27,7 +27,8 @@ class RaftListener {
   virtual void OnCommitted(const std::vector<Entry>& entries) = 0;
 
   // The role, term or leader has changed. For a leader OnServing follows, unless it loses its
-  // leadership first.
+  // leadership first. A loss is told before any entry that another leader put in place of its own
+  // is given to OnCommitted.
   virtual void OnLeadership(const LeadershipChange& change) = 0;
 
   // The node leads `term`, and everything committed before, with an entry of the term itself, has

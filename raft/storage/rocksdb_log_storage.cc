@@ -1,6 +1,7 @@
 #include "raft/storage/rocksdb_log_storage.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/write_batch.h>
@@ -8,10 +9,12 @@
 #include <atomic>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "raft/storage/entry_codec.h"
+#include "raft/storage/tail_check.h"
 
 namespace conclave::raft {
 namespace {
@@ -52,6 +55,8 @@ rocksdb::Options MakeOptions(rocksdb::Env* env, std::shared_ptr<ErrorListener> l
   options.paranoid_checks = true;
   // The default mode cuts the log at the first damage without a word.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  // A log that was ended when the next was begun is of the length it had then.
+  options.track_and_verify_wals_in_manifest = true;
   // A failed sync or flush is final for the process.
   options.max_bgerror_resume_count = 0;
   options.listeners.push_back(std::move(listener));
@@ -63,6 +68,32 @@ rocksdb::Options MakeOptions(rocksdb::Env* env, std::shared_ptr<ErrorListener> l
   options.info_log_level = rocksdb::WARN_LEVEL;
   options.max_background_jobs = 1;
   return options;
+}
+
+// Refuses what RocksDB would take for a crash's torn last write, and cut in silence.
+absl::Status CheckTails(const std::string& path, rocksdb::Env* env) {
+  if (env == nullptr) env = rocksdb::Env::Default();
+  std::vector<std::string> names;
+  // What is wrong with the directory itself, opening it tells better.
+  if (!env->GetChildren(path, &names).ok()) return absl::OkStatus();
+  for (const std::string& name : names) {
+    const bool manifest = name.compare(0, 9, "MANIFEST-") == 0;
+    const bool log = name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0;
+    if (!manifest && !log) continue;
+    std::string bytes;
+    const std::string file = path + "/" + name;
+    const rocksdb::Status read = rocksdb::ReadFileToString(env, file, &bytes);
+    if (read.IsNotFound()) continue;  // Beside a running node files go.
+    if (!read.ok()) return StorageError(path, "reading its files", read);
+    if (const auto damage = FindTailDamage(bytes)) {
+      return InLog(path, name,
+                   MakeError(v1::STORAGE_ERROR,
+                             absl::StrCat("the record at byte ", damage->at,
+                                          " is damaged, and whole ones follow it, at byte ",
+                                          damage->whole_at, " for one")));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -190,6 +221,7 @@ absl::Status RocksDbLogStorage::Create(const std::string& path, const RecoveredS
 
 absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> RocksDbLogStorage::Open(const std::string& path,
                                                                            rocksdb::Env* env) {
+  if (absl::Status tails = CheckTails(path, env); !tails.ok()) return tails;
   auto listener = std::make_shared<ErrorListener>();
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(env, listener), path, &raw);
@@ -201,6 +233,7 @@ absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> RocksDbLogStorage::Open(const
 
 absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> RocksDbLogStorage::OpenReadOnly(
     const std::string& path, rocksdb::Env* env) {
+  if (absl::Status tails = CheckTails(path, env); !tails.ok()) return tails;
   auto listener = std::make_shared<ErrorListener>();
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened =

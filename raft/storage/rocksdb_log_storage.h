@@ -22,6 +22,17 @@ namespace conclave::raft {
 // A damaged database is refused, not cut: only an incomplete record at the very end of the
 // write-ahead log, which a crash in the middle of a write leaves and nobody was promised, is passed
 // over.
+//
+// What cannot be told from that, and so costs acknowledged batches in silence:
+// - The length in the header of the log's last record (that of the last batch, or of its last
+//   32 KiB), damaged so that the record reaches beyond the end of the file. Damage of any other
+//   byte of it fails its checksum, and is refused.
+// - Zeros from the beginning of a record to the end of the file: a file system may show them where
+//   it had lengthened the file and not yet written the data. Where the zeros are damage, the
+//   batches under them are lost.
+// - A log that ends too early, at any byte, or is not there at all.
+// All of them need damage that reaches the end of the file. Before the last whole record everything
+// is refused: RocksDB itself would cut there at a damaged length or at zeros (see tail_check.h).
 class RocksDbLogStorage : public LogStorage {
  public:
   // Makes a database that holds `initial`. FailedPrecondition, with nothing changed, if `path` has

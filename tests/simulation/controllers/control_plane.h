@@ -1,0 +1,142 @@
+#ifndef CONCLAVE_TESTS_SIMULATION_CONTROLLERS_CONTROL_PLANE_H_
+#define CONCLAVE_TESTS_SIMULATION_CONTROLLERS_CONTROL_PLANE_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "broker/server/broker_node.h"
+#include "client/admin/admin_client.h"
+#include "common/metadata/image.h"
+#include "common/random/random.h"
+#include "common/sim/sim_clock.h"
+#include "common/sim/sim_executor.h"
+#include "common/sim/sim_scheduler.h"
+#include "common/sim/sim_wire.h"
+#include "common/transport/memory_transport.h"
+#include "controller/core/invariants.h"
+#include "controller/server/controller_node.h"
+#include "tests/simulation/controllers/admin_workload.h"
+#include "tests/simulation/controllers/sim_raft_disk.h"
+
+namespace conclave::control_sim {
+
+// How long a sync takes, drawn for each.
+struct DiskSpeed {
+  Duration min = Duration::Microseconds(200);
+  Duration max = Duration::Milliseconds(5);
+  double slow = 0;
+  Duration slow_max = Duration::Milliseconds(800);
+};
+
+// Three controllers, three brokers and an administrator of the real code, in one virtual world.
+// After every event the invariants are looked at; the first that is broken is kept.
+class ControlPlane {
+ public:
+  static constexpr int kControllers = 3;
+  static constexpr int kBrokers = 3;
+  // Controllers first, then brokers.
+  static constexpr int kNodes = kControllers + kBrokers;
+
+  // `text`, if not null, is told what happens; it outlives this.
+  ControlPlane(const Random& random, const SimWire::Options& wire, const DiskSpeed& disks,
+               std::ostream* text);
+  ~ControlPlane();
+
+  SimScheduler& scheduler() { return scheduler_; }
+  SimWire& wire() { return *wire_; }
+  AdminWorkload& admin() { return *admin_; }
+
+  // Runs until `end`, or until something is broken.
+  void RunFor(Duration duration);
+  // Empty: nothing.
+  const std::string& violation() const { return violation_; }
+  void Break(const std::string& what);
+  void Say(const std::string& what);
+
+  // --- What can be done to it; by events of the scheduler, not from within a node
+  static std::string NameOf(int node);
+  void Start(int node);
+  // Power goes: nothing that runs is tidied up, and waiting writes are lost.
+  void Crash(int node);
+  // The broker asks to be let go, and its process ends when it may.
+  void StopBroker(int node);
+  bool IsUp(int node) const { return hosts_[static_cast<size_t>(node)].executor != nullptr; }
+  // It was asked to stop, or its disk is to fail it.
+  bool IsEnding(int node) const { return host(node).stopping || host(node).may_fail; }
+  void Pause(int node);
+  void Resume(int node);
+  void BreakStreams(int a, int b) { network_->BreakStreams(NameOf(a), NameOf(b)); }
+  void FailDisk(int controller, bool written);
+  void StepWallClock(int node, Duration step);
+
+  // --- What can be asked
+  // The controller that is active, of those up; -1 if there is none, or more than one.
+  int Active() const;
+  bool IsServing(int broker) const { return hosts_[static_cast<size_t>(broker)].serving; }
+  // One controller is active, every broker takes part, and all see the same metadata. If not, why.
+  std::string WhyNotWhole() const;
+  const MetadataImage& ImageOf(int node) const;
+  uint64_t commits_seen() const { return commits_seen_; }
+  uint64_t activations() const { return activations_; }
+
+ private:
+  struct Host {
+    std::unique_ptr<SimClock> clock;
+    std::unique_ptr<SimExecutor> executor;
+    std::unique_ptr<SimExecutor> storage_executor;
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<controller::ControllerNode> controller;
+    std::unique_ptr<broker::BrokerNode> broker;
+    std::unique_ptr<Server> server;
+    std::unique_ptr<SimRaftDisk> disk;
+    uint64_t starts = 0;
+    bool serving = false;
+    bool was_active = false;
+    bool may_fail = false;
+    bool stopping = false;
+    // What this process's image was last seen at.
+    MetadataPosition seen;
+  };
+
+  void StartController(int node);
+  void StartBroker(int node);
+  void Failed(int node, const absl::Status& why);
+  void CheckAll();
+  void CheckNode(int node);
+  Host& host(int node) { return hosts_[static_cast<size_t>(node)]; }
+  const Host& host(int node) const { return hosts_[static_cast<size_t>(node)]; }
+
+  Random random_;
+  Random disk_random_;
+  const DiskSpeed disks_;
+  std::ostream* const text_;
+  SimScheduler scheduler_;
+  // Stopped, and still named by events under way.
+  std::vector<std::unique_ptr<SimExecutor>> graveyard_;
+  SimWire* wire_ = nullptr;
+  std::unique_ptr<MemoryNetwork> network_;
+  std::array<Host, kNodes> hosts_;
+
+  SimClock admin_clock_{scheduler_};
+  SimExecutor admin_executor_{scheduler_, admin_clock_};
+  std::unique_ptr<Transport> admin_transport_;
+  std::unique_ptr<AdminClient> admin_client_;
+  std::unique_ptr<AdminWorkload> admin_;
+
+  std::string violation_;
+  controller::MetadataHistory history_;
+  // The newest committed images, by index, from whichever controller showed them first.
+  std::map<LogIndex, MetadataImage> committed_;
+  MetadataPosition newest_;
+  uint64_t commits_seen_ = 0;
+  uint64_t activations_ = 0;
+};
+
+}  // namespace conclave::control_sim
+
+#endif  // CONCLAVE_TESTS_SIMULATION_CONTROLLERS_CONTROL_PLANE_H_
