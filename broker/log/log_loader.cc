@@ -1,0 +1,265 @@
+#include "broker/log/log_loader.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "broker/log/log_damage.h"
+#include "broker/log/sealed_json.h"
+#include "common/error/error.h"
+
+namespace conclave {
+namespace {
+
+constexpr int kVersion = 1;
+
+absl::Status Announce(FileSystem& fs, const std::string& path, Offset offset) {
+  return WriteSealedJson(fs, path, kVersion, {{"offset", offset.value()}});
+}
+
+// nullopt if there is no such announcement.
+absl::StatusOr<std::optional<Offset>> Announced(FileSystem& fs, const std::string& path) {
+  const auto json = ReadSealedJson(fs, path, kVersion);
+  if (absl::IsNotFound(json.status())) return std::nullopt;
+  if (!json.ok()) return json.status();
+  const auto offset = json->find("offset");
+  if (offset == json->end() || !offset->is_number_integer()) {
+    return BadSealedJson(path, "offset is missing");
+  }
+  return Offset(offset->get<int64_t>());
+}
+
+absl::StatusOr<std::set<Offset>> SegmentBases(FileSystem& fs, const std::string& directory) {
+  const auto entries = fs.List(directory);
+  if (!entries.ok()) return entries.status();
+  std::set<Offset> bases;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto base = ParseSegmentName(entry.name);
+    if (base && !entry.is_directory) bases.insert(*base);
+  }
+  return bases;
+}
+
+absl::Status RemoveSegmentFiles(FileSystem& fs, const std::string& directory, Offset base) {
+  for (const char* suffix : {".log", ".index", ".timeindex"}) {
+    const absl::Status status = fs.RemoveFile(SegmentPath(directory, base, suffix));
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+  }
+  return absl::OkStatus();
+}
+
+class Loader {
+ public:
+  Loader(FileSystem& fs, const std::string& directory, const LoadOptions& options)
+      : fs_(fs), directory_(directory), options_(options) {}
+
+  absl::StatusOr<LoadedLog> Load();
+
+ private:
+  absl::Status ReadAnnouncements();
+  absl::Status OpenAll();
+  // Opens the segment at `base`; `next` is the base of the one behind it.
+  absl::Status OpenOne(Offset base, std::optional<Offset> next);
+  absl::Status Recover(Segment& segment, Offset end_missing);
+  // Whether the segment at `base` may hold something past the recovery point.
+  bool NeedsScan(std::optional<Offset> next) const {
+    return !options_.clean_stop && (!next || *next > recovery_point_);
+  }
+  absl::Status DropFrom(std::set<Offset>::const_iterator first);
+  absl::Status LoadDerived();
+  void Report(uint64_t bytes);
+
+  FileSystem& fs_;
+  const std::string& directory_;
+  const LoadOptions& options_;
+  Offset recovery_point_;
+  std::set<Offset> bases_;
+  LoadedLog log_;
+  uint64_t bytes_total_ = 0;
+  uint64_t bytes_before_ = 0;
+};
+
+absl::Status Loader::ReadAnnouncements() {
+  recovery_point_ = options_.recovery_point;
+  const auto reset = Announced(fs_, JoinPath(directory_, kLogResetFile));
+  if (!reset.ok()) return reset.status();
+  if (*reset) {
+    recovery_point_ = **reset;
+    const auto done = CarryOutReset(fs_, directory_, **reset, options_.index_interval_bytes);
+    if (!done.ok()) return done.status();
+  }
+  const auto truncated = Announced(fs_, JoinPath(directory_, kTruncatedToFile));
+  if (!truncated.ok()) return truncated.status();
+  if (*truncated) recovery_point_ = std::min(recovery_point_, **truncated);
+  return absl::OkStatus();
+}
+
+void Loader::Report(uint64_t bytes) {
+  if (options_.progress) {
+    options_.progress({directory_, bytes_before_ + bytes, bytes_total_});
+  }
+}
+
+absl::Status Loader::Recover(Segment& segment, Offset end_missing) {
+  const LeaderEpoch epoch =
+      log_.segments.empty() ? LeaderEpoch(-1) : log_.segments.back()->last_epoch();
+  const uint64_t size = segment.size_bytes();
+  const auto cut = segment.Recover(recovery_point_, end_missing, epoch,
+                                   [this](uint64_t bytes) { Report(bytes); });
+  bytes_before_ += size;
+  Report(0);
+  if (!cut.ok()) return cut.status();
+  log_.bytes_cut += *cut;
+  return absl::OkStatus();
+}
+
+absl::Status Loader::OpenOne(Offset base, std::optional<Offset> next) {
+  auto segment = NeedsScan(next)
+                     ? Segment::OpenToRecover(fs_, directory_, base, options_.index_interval_bytes)
+                     : Segment::Open(fs_, directory_, base, options_.index_interval_bytes);
+  if (!segment.ok()) return segment.status();
+  const Offset end_missing = std::max(next.value_or(recovery_point_), recovery_point_);
+  const bool may_be_cut = !next || *next > recovery_point_;
+  if (!(*segment)->sound() && may_be_cut) {
+    if (absl::Status status = Recover(**segment, end_missing); !status.ok()) return status;
+  } else if (!(*segment)->sound()) {
+    return DamageError({(*segment)->path(), (*segment)->size_bytes(), (*segment)->next_offset(),
+                        *next, (*segment)->unsound_reason()});
+  }
+  // An empty segment tells no epoch; the one before it does.
+  log_.segments.push_back(*std::move(segment));
+  return absl::OkStatus();
+}
+
+absl::Status Loader::DropFrom(std::set<Offset>::const_iterator first) {
+  for (auto it = bases_.cend(); it != first;) {
+    --it;
+    LOG(WARNING) << SegmentPath(directory_, *it, ".log")
+                 << " is removed: it follows a gap, past what was known to be on disk";
+    const auto file =
+        fs_.Open(SegmentPath(directory_, *it, ".log"), FileSystem::OpenMode::kReadOnly);
+    if (file.ok()) log_.bytes_cut += (*file)->size();
+    if (absl::Status status = RemoveSegmentFiles(fs_, directory_, *it); !status.ok()) return status;
+    if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
+  }
+  bases_.erase(first, bases_.cend());
+  return absl::OkStatus();
+}
+
+absl::Status Loader::OpenAll() {
+  for (auto it = bases_.cbegin(); it != bases_.cend();) {
+    const auto after = std::next(it);
+    const auto next = after == bases_.cend() ? std::nullopt : std::optional<Offset>(*after);
+    if (absl::Status status = OpenOne(*it, next); !status.ok()) return status;
+    const Offset end = log_.segments.back()->next_offset();
+    if (next && end != *next) {
+      if (end < recovery_point_) {
+        return DamageError({directory_, 0, end, std::max(*next, end + 1),
+                            absl::StrCat(log_.segments.back()->path(), " ends at offset ",
+                                         end.value(), " and the next segment begins at ",
+                                         next->value(), ": a segment is missing, or cut")});
+      }
+      if (absl::Status status = DropFrom(after); !status.ok()) return status;
+    }
+    it = std::next(it);
+  }
+  const Offset end = log_.segments.back()->next_offset();
+  if (end < recovery_point_) {
+    return DamageError({directory_, 0, end, recovery_point_,
+                        absl::StrCat("the log ends at offset ", end.value(), ", and up to ",
+                                     recovery_point_.value(), " it was known to be on disk")});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Loader::LoadDerived() {
+  const Offset start = log_.segments.front()->base_offset();
+  const Offset end = log_.segments.back()->next_offset();
+  log_.derived = std::make_unique<DerivedState>(fs_, directory_);
+  if (absl::Status status = log_.derived->Load(start, end); !status.ok()) return status;
+  const Offset from = log_.derived->incomplete_from();
+  for (const auto& segment : log_.segments) {
+    if (segment->next_offset() <= from) continue;
+    absl::Status status =
+        segment->VisitHeaders(std::max(from, segment->base_offset()),
+                              [this](const BatchHeader& header) { log_.derived->Note(header); });
+    if (!status.ok()) return status;
+  }
+  log_.derived->EndReplay();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LoadedLog> Loader::Load() {
+  if (absl::Status status = CreateDirectories(fs_, directory_); !status.ok()) return status;
+  if (absl::Status status = ReadAnnouncements(); !status.ok()) return status;
+  auto bases = SegmentBases(fs_, directory_);
+  if (!bases.ok()) return bases.status();
+  bases_ = *std::move(bases);
+  if (bases_.empty()) {
+    if (recovery_point_ > Offset(0)) {
+      return DamageError({directory_, 0, Offset(0), recovery_point_, "it has no segment"});
+    }
+    auto first = Segment::Create(fs_, directory_, Offset(0), options_.index_interval_bytes);
+    if (!first.ok()) return first.status();
+    log_.segments.push_back(*std::move(first));
+  } else {
+    // Retention may have moved past a recovery point that was stored long ago.
+    recovery_point_ = std::max(recovery_point_, *bases_.begin());
+    for (auto it = bases_.begin(); it != bases_.end(); ++it) {
+      const auto after = std::next(it);
+      if (!NeedsScan(after == bases_.end() ? std::nullopt : std::optional<Offset>(*after)))
+        continue;
+      const auto file =
+          fs_.Open(SegmentPath(directory_, *it, ".log"), FileSystem::OpenMode::kReadOnly);
+      if (!file.ok()) return file.status();
+      bytes_total_ += (*file)->size();
+    }
+    if (absl::Status status = OpenAll(); !status.ok()) return status;
+  }
+  if (absl::Status status = LoadDerived(); !status.ok()) return status;
+  log_.durable = options_.clean_stop && log_.bytes_cut == 0 ? log_.segments.back()->next_offset()
+                                                            : recovery_point_;
+  return std::move(log_);
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedLog> LoadLog(FileSystem& fs, const std::string& directory,
+                                  const LoadOptions& options) {
+  return Loader(fs, directory, options).Load();
+}
+
+absl::Status AnnounceTruncation(FileSystem& fs, const std::string& directory, Offset offset) {
+  return Announce(fs, JoinPath(directory, kTruncatedToFile), offset);
+}
+
+absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset) {
+  return Announce(fs, JoinPath(directory, kLogResetFile), offset);
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std::string& directory,
+                                                       Offset offset,
+                                                       int64_t index_interval_bytes) {
+  const auto bases = SegmentBases(fs, directory);
+  if (!bases.ok()) return bases.status();
+  for (auto it = bases->rbegin(); it != bases->rend(); ++it) {
+    if (absl::Status status = RemoveSegmentFiles(fs, directory, *it); !status.ok()) return status;
+  }
+  // What the log says of itself belongs to the batches that went.
+  DerivedState derived(fs, directory);
+  if (absl::Status status = derived.Reset(offset); !status.ok()) return status;
+  auto segment = Segment::Create(fs, directory, offset, index_interval_bytes);
+  if (!segment.ok()) return segment;
+  if (absl::Status status = fs.SyncDirectory(directory); !status.ok()) return status;
+  const absl::Status removed = fs.RemoveFile(JoinPath(directory, kLogResetFile));
+  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  if (absl::Status status = fs.SyncDirectory(directory); !status.ok()) return status;
+  return segment;
+}
+
+}  // namespace conclave

@@ -1,0 +1,232 @@
+#ifndef CONCLAVE_BROKER_LOG_PARTITION_LOG_H_
+#define CONCLAVE_BROKER_LOG_PARTITION_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/log/derived_state.h"
+#include "broker/log/epoch_cache.h"
+#include "broker/log/log_loader.h"
+#include "broker/log/log_sync.h"
+#include "broker/log/producer_state.h"
+#include "broker/log/segment.h"
+#include "common/buffer/buffer.h"
+#include "common/fs/file_system.h"
+#include "common/record/batch_check.h"
+#include "common/record/batch_header.h"
+#include "common/types/ids.h"
+#include "common/types/time.h"
+
+namespace conclave {
+
+// When a segment is full, and what is kept. A topic's settings (common/config/topic_config.h).
+struct LogConfig {
+  int64_t segment_bytes = int64_t{1} << 30;
+  Duration segment_age = Duration::Seconds(7 * 24 * 3600);
+  int64_t index_interval_bytes = 4096;
+  // Absent: kept for ever, without a limit.
+  std::optional<Duration> retention_age;
+  std::optional<int64_t> retention_bytes;
+};
+
+struct AppendResult {
+  // Of the first record, and after the last.
+  Offset base_offset;
+  Offset next_offset;
+  // The batch was in the log already, at these offsets; nothing was appended.
+  bool duplicate = false;
+};
+
+struct LogRead {
+  // Whole batches; empty if there is none to give. The first may begin below the offset asked for.
+  Buffer batches;
+  // Where the next read goes on.
+  Offset next_offset;
+};
+
+// The log of one partition: a chain of segments, and what follows from them.
+//
+// Threads: one thread owns it (architecture, rule 4); only LogSync::Run runs elsewhere. Every other
+// call may block for the disk; truncation, reset, retention and Checkpoint also sync.
+//
+// Offsets: log_start <= durable <= log_end. The high watermark is the caller's; the log never moves
+// by it.
+//
+// Errors: STORAGE_ERROR for the disk. A DamageError (LogDamage) where records that were there
+// cannot be read. A failed append has appended nothing of its segment, and may be tried again, when
+// there is room. After a failed sync the log takes no more appends, truncations or syncs.
+class PartitionLog {
+ public:
+  struct OpenOptions {
+    LogConfig config;
+    // What was stored last for this log in `recovery-points`; 0 for a new one.
+    Offset recovery_point;
+    // The clean-stop marker was there and names the epoch last registered.
+    bool clean_stop = false;
+    std::function<void(const RecoveryProgress&)> progress;
+  };
+
+  // Opens the log in `directory`, making it if it is not there. `fs` outlives it.
+  //
+  // Damage below the recovery point: a DamageError, and nothing was cut. To give up what is
+  // missing, open again with recovery_point = first_missing and clean_stop = false, and take the
+  // replica out of the ISR first.
+  static absl::StatusOr<std::unique_ptr<PartitionLog>> Open(FileSystem& fs, std::string directory,
+                                                            OpenOptions options);
+
+  const std::string& directory() const { return directory_; }
+  Offset log_start() const { return segments_.front()->base_offset(); }
+  Offset log_end() const { return segments_.back()->next_offset(); }
+  // Below it everything is synced. Also what to store in `recovery-points`, after Checkpoint.
+  Offset durable_offset() const { return durable_; }
+  // Of the last record; -1: there is none.
+  LeaderEpoch last_epoch() const;
+  const EpochCache& epochs() const { return derived_->epochs(); }
+  const ProducerState& producers() const { return derived_->producers(); }
+  uint64_t size_bytes() const;
+  size_t segment_count() const { return segments_.size(); }
+  // What recovery cut at Open.
+  uint64_t recovered_bytes_cut() const { return bytes_cut_; }
+  // A failed sync; OK else.
+  const absl::Status& failure() const { return failure_; }
+
+  void SetConfig(const LogConfig& config) { config_ = config; }
+
+  // --- Append ---
+
+  // What the batch is to its producer (KIP-98). Before the minimum ISR is looked at: a duplicate is
+  // answered, whatever the ISR.
+  Classification Classify(const BatchHeader& header) const { return producers().Classify(header); }
+
+  // As leader in `epoch`, at the log's end. `batch` passed CheckProduced, which gave `header`. Base
+  // offset and leader epoch are set, the rest is stored as sent. Refused: FENCED_LEADER_EPOCH if
+  // the log has a later epoch; what Classify refuses. A duplicate is answered with its offsets.
+  absl::StatusOr<AppendResult> AppendAsLeader(const Buffer& batch, const BatchHeader& header,
+                                              LeaderEpoch epoch, WallTime now);
+
+  // As follower: batches as the leader has them, which passed CheckBatchRun, which gave `batches`.
+  // The first begins at log_end, each follows the one before, epochs do not fall; CORRUPT_MESSAGE
+  // otherwise, and nothing is appended. Where the disk fails midway, log_end tells how far it came.
+  absl::Status AppendAsFollower(const Buffer& run, std::span<const PlacedBatch> batches,
+                                WallTime now);
+
+  // --- Read ---
+
+  // From the batch that holds `from`, below `limit` (the high watermark for consumers, the log's
+  // end for followers), `max_bytes` at most, but one whole batch at least. CRCs have been checked.
+  // OFFSET_OUT_OF_RANGE outside [log_start, log_end]. Empty at `limit`.
+  absl::StatusOr<LogRead> Read(Offset from, size_t max_bytes, Offset limit);
+
+  // The first record below `limit` with a timestamp of `timestamp_ms` or later; nullopt if none.
+  absl::StatusOr<std::optional<TimestampedOffset>> FindTimestamp(int64_t timestamp_ms,
+                                                                 Offset limit);
+
+  // The greatest epoch that is at most the one asked for, and where it ends (KIP-101, 279); epoch
+  // -1 if there is none, with the log's start or the first epoch's.
+  EpochEnd EndOfEpoch(LeaderEpoch epoch) const;
+
+  // --- Truncate ---
+
+  // Cuts everything at `offset` and later; a batch that `offset` is within goes as a whole. Nothing
+  // if the log ends there. Lowers durable_offset() to the new end if it was beyond. A caller that
+  // acknowledges positions does so only once the cut is synced: until then NeedsSync() is true.
+  absl::Status TruncateTo(Offset offset);
+
+  // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the
+  // leader's begins. Durable when it returns.
+  absl::Status ResetTo(Offset offset);
+
+  // Removes whole segments that end at `offset` or before, but never the last one: for a follower
+  // whose leader's log starts there.
+  absl::Status RemoveBefore(Offset offset);
+
+  // Removes segments, oldest first, that are too old or beyond the size kept, and end at
+  // `high_watermark` or before. The newest is rolled first if it is due, too. True if any went.
+  absl::StatusOr<bool> ApplyRetention(WallTime now, Offset high_watermark);
+
+  // Starts a new segment if the newest one has reached segment.ms. Called now and then, so that the
+  // segment of an idle partition ages, too.
+  absl::Status RollIfAged(WallTime now);
+
+  // --- Durability ---
+
+  // Whether something was appended, cut or renamed since the last sync began.
+  bool NeedsSync() const { return !dirty_.empty() || directory_dirty_; }
+  bool SyncInFlight() const { return sync_in_flight_; }
+
+  // Takes all that needs syncing. One at a time: SyncInFlight() is false.
+  absl::StatusOr<LogSync> BeginSync();
+
+  // With what Run returned. Moves durable_offset() to what the sync covers, unless the log was
+  // truncated meanwhile: then its files need syncing again. An error fails the log, and is
+  // returned.
+  absl::Status FinishSync(const LogSync& sync, const absl::Status& result);
+
+  // All of the above at once, on this thread.
+  absl::Status SyncNow();
+
+  // Before durable_offset() is stored as recovery point: writes epochs, and producers now and then.
+  absl::Status Checkpoint();
+  // Once it has been stored, durably: what lowered it before is not needed any more.
+  absl::Status RecoveryPointStored(Offset recovery_point);
+
+  // Writes indexes, epochs and producers, and syncs: all of the log's part of a clean stop. No sync
+  // is in flight. Nothing may be called afterwards but the getters.
+  absl::Status Close();
+
+ private:
+  PartitionLog(FileSystem& fs, std::string directory, LogConfig config)
+      : fs_(fs), directory_(std::move(directory)), config_(config) {}
+
+  Segment& active() { return *segments_.back(); }
+  size_t SegmentIndexOf(Offset offset) const;
+  absl::Status RollFor(const BatchHeader& header, size_t bytes, WallTime now);
+  bool IsActiveAged(WallTime now) const;
+  absl::Status Roll();
+  absl::Status AppendToActive(const Buffer& bytes, std::span<const BatchHeader> headers,
+                              WallTime now);
+  absl::Status CheckFollows(std::span<const PlacedBatch> batches) const;
+  // With `with_indexes` the index files, too.
+  void MarkDirty(Offset segment_base, bool with_indexes);
+  // OK if the log may be changed; finishes a truncation that the disk interrupted.
+  absl::Status Ready();
+  absl::Status Cut(Offset offset);
+  absl::Status RemoveOldest(size_t count);
+  absl::Status ReplayProducers();
+
+  FileSystem& fs_;
+  const std::string directory_;
+  LogConfig config_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::unique_ptr<DerivedState> derived_;
+  Offset durable_;
+  uint64_t bytes_cut_ = 0;
+  // Segments that need syncing, and whether their indexes do.
+  std::map<Offset, bool> dirty_;
+  bool directory_dirty_ = false;
+  bool sync_in_flight_ = false;
+  // Raised by each truncation.
+  uint64_t generation_ = 0;
+  // The recovery point of the next start is held down by the file truncated-to.
+  bool truncation_announced_ = false;
+  // A truncation that has begun and failed on the way; to be finished before anything else.
+  std::optional<Offset> unfinished_cut_;
+  bool replay_producers_ = false;
+  // The wall clock at the first append to the newest segment, where this process made it. Not the
+  // records' timestamps: a producer of old data would start a segment a batch.
+  std::optional<WallTime> active_since_;
+  absl::Status failure_;
+};
+
+}  // namespace conclave
+
+#endif  // CONCLAVE_BROKER_LOG_PARTITION_LOG_H_
