@@ -54,7 +54,7 @@ class RaftNodeTest : public ::testing::Test, public MessagePort, public RaftList
                                  storage_executor_, Random(1), *this);
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
-    executor_.Post([this] { node_->Start(); });
+    executor_.Post([this] { node_->Start("a:1"); });
   }
   ~RaftNodeTest() override {
     executor_.Stop();

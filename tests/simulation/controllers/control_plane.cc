@@ -159,7 +159,7 @@ void ControlPlane::StartController(int node) {
   MethodTable methods;
   h.controller->AddMethods(methods);
   h.server = *h.transport->Listen(ToString(EndpointOf(node)), methods.Take());
-  h.executor->Post([raw = h.controller.get()] { raw->Start(); });
+  h.executor->Post([raw = h.controller.get(), node] { raw->Start(ToString(EndpointOf(node))); });
 }
 
 void ControlPlane::StartBroker(int node) {
