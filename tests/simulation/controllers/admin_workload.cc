@@ -8,13 +8,9 @@
 
 namespace conclave::control_sim {
 
-AdminWorkload::AdminWorkload(SimScheduler& scheduler, SimExecutor& executor, AdminClient& client,
-                             const Random& random, std::function<void(const std::string&)> broken)
-    : scheduler_(scheduler),
-      executor_(executor),
-      client_(client),
-      random_(random),
-      broken_(std::move(broken)) {}
+AdminWorkload::AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
+                             std::function<void(const std::string&)> broken)
+    : executor_(executor), client_(client), random_(random), broken_(std::move(broken)) {}
 
 void AdminWorkload::Start(Duration mean_pause) {
   mean_pause_ = mean_pause;

@@ -10,7 +10,6 @@
 #include "common/metadata/image.h"
 #include "common/random/random.h"
 #include "common/sim/sim_executor.h"
-#include "common/sim/sim_scheduler.h"
 
 namespace conclave::control_sim {
 
@@ -26,8 +25,8 @@ class AdminWorkload {
   };
 
   // `broken` is told what contradicts an acknowledgement. All outlive this.
-  AdminWorkload(SimScheduler& scheduler, SimExecutor& executor, AdminClient& client,
-                const Random& random, std::function<void(const std::string&)> broken);
+  AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
+                std::function<void(const std::string&)> broken);
 
   // Makes a request every so often until Stop.
   void Start(Duration mean_pause);
@@ -57,7 +56,6 @@ class AdminWorkload {
   void List();
   void Listed(const std::map<std::string, Topic>& before, const v1::DescribeTopicsResponse& found);
 
-  SimScheduler& scheduler_;
   SimExecutor& executor_;
   AdminClient& client_;
   Random random_;
