@@ -14,6 +14,11 @@
 namespace conclave::control_sim {
 
 // An administrator who creates, deletes and lists topics, and remembers what was acknowledged.
+//
+// A topic is deleted only some seconds after its creation was acknowledged. The client sends a
+// creation again where a connection broke, and the broker that had the first attempt goes on trying
+// until that attempt's deadline: deleted meanwhile, the topic would come back, for nobody remembers
+// the ids of deleted topics.
 class AdminWorkload {
  public:
   struct Counters {
@@ -24,9 +29,10 @@ class AdminWorkload {
     uint64_t failed = 0;
   };
 
-  // `broken` is told what contradicts an acknowledgement. All outlive this.
+  // `broken` is told what contradicts an acknowledgement, `say` what is done. All outlive this.
   AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
-                std::function<void(const std::string&)> broken);
+                std::function<void(const std::string&)> broken,
+                std::function<void(const std::string&)> say);
 
   // Makes a request every so often until Stop.
   void Start(Duration mean_pause);
@@ -46,7 +52,7 @@ class AdminWorkload {
   struct Topic {
     std::string id;
     int partitions = 0;
-    bool created = false;
+    MonotonicTime created_at;
     bool delete_tried = false;
     bool deleted = false;
   };
@@ -60,6 +66,7 @@ class AdminWorkload {
   AdminClient& client_;
   Random random_;
   const std::function<void(const std::string&)> broken_;
+  const std::function<void(const std::string&)> say_;
   Duration mean_pause_;
   bool running_ = false;
   int under_way_ = 0;
