@@ -7,14 +7,21 @@
 #include "common/error/error.h"
 
 namespace conclave::control_sim {
+namespace {
 
-AdminWorkload::AdminWorkload(SimScheduler& scheduler, SimExecutor& executor, AdminClient& client,
-                             const Random& random, std::function<void(const std::string&)> broken)
-    : scheduler_(scheduler),
-      executor_(executor),
+// More than one attempt's time.
+constexpr Duration kSettledAfter = Duration::Seconds(5);
+
+}  // namespace
+
+AdminWorkload::AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
+                             std::function<void(const std::string&)> broken,
+                             std::function<void(const std::string&)> say)
+    : executor_(executor),
       client_(client),
       random_(random),
-      broken_(std::move(broken)) {}
+      broken_(std::move(broken)),
+      say_(std::move(say)) {}
 
 void AdminWorkload::Start(Duration mean_pause) {
   mean_pause_ = mean_pause;
@@ -44,15 +51,18 @@ void AdminWorkload::CreateOne(std::function<void(const absl::Status&)> done) {
   topic.set_name(name);
   topic.set_partitions(partitions);
   topic.set_replication_factor(static_cast<int>(random_.Between(1, 3)));
+  say_("create " + name);
   ++under_way_;
   client_.CreateTopics(std::move(request), [this, name, partitions, done = std::move(done)](
                                                absl::StatusOr<v1::CreateTopicsResponse> response) {
     --under_way_;
     absl::Status outcome = response.status();
     if (response.ok()) outcome = StatusFromError(response->topics(0).error());
+    say_("create " + name + ": " + Describe(outcome));
     if (outcome.ok()) {
       ++counters_.created;
-      topics_[name] = {response->topics(0).topic_id(), partitions, true, false, false};
+      topics_[name] = {response->topics(0).topic_id(), partitions, executor_.clock().Now(), false,
+                       false};
     } else {
       ++counters_.failed;
     }
@@ -63,11 +73,13 @@ void AdminWorkload::CreateOne(std::function<void(const absl::Status&)> done) {
 void AdminWorkload::Delete() {
   std::vector<std::string> names;
   for (const auto& [name, topic] : topics_) {
-    if (!topic.delete_tried) names.push_back(name);
+    const bool settled = executor_.clock().Now() - topic.created_at >= kSettledAfter;
+    if (settled && !topic.delete_tried) names.push_back(name);
   }
   if (names.empty()) return;
   const std::string name = names[random_.Below(names.size())];
   topics_[name].delete_tried = true;
+  say_("delete " + name);
   v1::DeleteTopicsRequest request;
   request.add_names(name);
   ++under_way_;
@@ -81,6 +93,7 @@ void AdminWorkload::Delete() {
         const v1::ErrorCode code = response->topics(0).error().code();
         if (code == v1::NONE) {
           ++counters_.deleted;
+          say_("deleted " + name);
           topics_[name].deleted = true;
         } else if (code == v1::UNKNOWN_TOPIC_OR_PARTITION) {
           broken_("a topic that was acknowledged, " + name + ", was not there to be deleted");

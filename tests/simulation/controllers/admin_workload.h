@@ -10,11 +10,15 @@
 #include "common/metadata/image.h"
 #include "common/random/random.h"
 #include "common/sim/sim_executor.h"
-#include "common/sim/sim_scheduler.h"
 
 namespace conclave::control_sim {
 
 // An administrator who creates, deletes and lists topics, and remembers what was acknowledged.
+//
+// A topic is deleted only some seconds after its creation was acknowledged. The client sends a
+// creation again where a connection broke, and the broker that had the first attempt goes on trying
+// until that attempt's deadline: deleted meanwhile, the topic would come back, for nobody remembers
+// the ids of deleted topics.
 class AdminWorkload {
  public:
   struct Counters {
@@ -25,9 +29,10 @@ class AdminWorkload {
     uint64_t failed = 0;
   };
 
-  // `broken` is told what contradicts an acknowledgement. All outlive this.
-  AdminWorkload(SimScheduler& scheduler, SimExecutor& executor, AdminClient& client,
-                const Random& random, std::function<void(const std::string&)> broken);
+  // `broken` is told what contradicts an acknowledgement, `say` what is done. All outlive this.
+  AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
+                std::function<void(const std::string&)> broken,
+                std::function<void(const std::string&)> say);
 
   // Makes a request every so often until Stop.
   void Start(Duration mean_pause);
@@ -47,7 +52,7 @@ class AdminWorkload {
   struct Topic {
     std::string id;
     int partitions = 0;
-    bool created = false;
+    MonotonicTime created_at;
     bool delete_tried = false;
     bool deleted = false;
   };
@@ -57,11 +62,11 @@ class AdminWorkload {
   void List();
   void Listed(const std::map<std::string, Topic>& before, const v1::DescribeTopicsResponse& found);
 
-  SimScheduler& scheduler_;
   SimExecutor& executor_;
   AdminClient& client_;
   Random random_;
   const std::function<void(const std::string&)> broken_;
+  const std::function<void(const std::string&)> say_;
   Duration mean_pause_;
   bool running_ = false;
   int under_way_ = 0;

@@ -87,9 +87,10 @@ ControlPlane::ControlPlane(const Random& random, const SimWire::Options& wire,
   options.attempt_timeout = Duration::Seconds(3);
   admin_client_ = std::make_unique<AdminClient>(options, *admin_transport_, admin_executor_,
                                                 random.Fork("topic ids"));
-  admin_ = std::make_unique<AdminWorkload>(scheduler_, admin_executor_, *admin_client_,
-                                           random.Fork("admin"),
-                                           [this](const std::string& what) { Break(what); });
+  admin_ = std::make_unique<AdminWorkload>(
+      admin_executor_, *admin_client_, random.Fork("admin"),
+      [this](const std::string& what) { Break(what); },
+      [this](const std::string& what) { Say(what); });
 }
 
 ControlPlane::~ControlPlane() {

@@ -38,6 +38,7 @@ class Nemesis {
     AddFault(0.3, 8, [this] { Pause(); });
     AddFault(0.2, 15, [this] { FailDisk(); });
     AddFault(0.2, 10, [this] { StepClock(); });
+    AddFault(0.3, 4, [this] { CutLeaderBriefly(); });
   }
 
   void Begin() {
@@ -163,6 +164,24 @@ class Nemesis {
     plane_.Say("cut " + a + " to " + b);
     plane_.wire().Cut(a, b);
     Later(Duration::Seconds(10), [this, a, b] { plane_.wire().Heal(a, b); });
+  }
+  // The active controller loses its peers, and not its clients, for about as long as it takes them
+  // to elect another and it to give up: requests are open while two believe that they lead (R7).
+  void CutLeaderBriefly() {
+    const int leader = plane_.Active();
+    if (leader < 0) return;
+    ++counters_.leader_cuts;
+    for (int other = 0; other < ControlPlane::kControllers; ++other) {
+      if (other == leader) continue;
+      const std::string a = ControlPlane::NameOf(leader);
+      const std::string b = ControlPlane::NameOf(other);
+      plane_.BreakStreams(leader, other);
+      CutBetween(a, b);
+      plane_.scheduler().After(Ms(random_.Between(500, 1'000)), [this, a, b] {
+        plane_.wire().Heal(a, b);
+        plane_.wire().Heal(b, a);
+      });
+    }
   }
   void BreakStreams() {
     ++counters_.stream_breaks;
@@ -307,6 +326,7 @@ RunCounters& RunCounters::operator+=(const RunCounters& other) {
   power_cuts += other.power_cuts;
   partitions += other.partitions;
   one_way_cuts += other.one_way_cuts;
+  leader_cuts += other.leader_cuts;
   stream_breaks += other.stream_breaks;
   pauses += other.pauses;
   disk_errors += other.disk_errors;
@@ -321,8 +341,9 @@ std::string RunCounters::ToString() const {
        << " lists, " << requests_failed << " requests failed; " << controller_crashes
        << " controller crashes, " << broker_crashes << " broker crashes, " << broker_stops
        << " broker stops, " << power_cuts << " power cuts, " << partitions << " partitions, "
-       << one_way_cuts << " one-way cuts, " << stream_breaks << " broken streams, " << pauses
-       << " pauses, " << disk_errors << " disk errors, " << clock_steps << " clock steps";
+       << one_way_cuts << " one-way cuts, " << leader_cuts << " brief cuts of leaders, "
+       << stream_breaks << " broken streams, " << pauses << " pauses, " << disk_errors
+       << " disk errors, " << clock_steps << " clock steps";
   return text.str();
 }
 

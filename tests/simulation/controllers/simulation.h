@@ -28,6 +28,7 @@ struct RunCounters {
   uint64_t power_cuts = 0;
   uint64_t partitions = 0;
   uint64_t one_way_cuts = 0;
+  uint64_t leader_cuts = 0;
   uint64_t stream_breaks = 0;
   uint64_t pauses = 0;
   uint64_t disk_errors = 0;
