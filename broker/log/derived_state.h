@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "broker/log/epoch_cache.h"
 #include "broker/log/producer_state.h"
 #include "common/fs/file_system.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "broker/log/testing/fault_file_system.h"
 #include "broker/log/testing/log_testing.h"
 #include "common/error/error.h"
+#include "common/fs/posix_file_system.h"
 #include "common/record/batch_check.h"
 #include "common/record/batch_header.h"
 #include "common/types/ids.h"
@@ -294,20 +296,37 @@ TEST(PartitionLogTest, R30OldTimestampsDoNotRollASegmentABatch) {
   EXPECT_EQ(log->segment_count(), 2u);
 }
 
-TEST(PartitionLogTest, SyncsRunBesideAppends) {
-  // For the thread sanitizer: the fault file system is one thread's, so the syncs only hand over.
-  FaultFileSystem fs(15);
-  auto log = Open(fs, SmallSegments());
-  for (int i = 0; i < 20; ++i) {
-    Append(*log, {});
-    auto sync = log->BeginSync();
+TEST(PartitionLogTest, SyncsRunBesideAppendsTruncationsAndReads) {
+  // Real files, so that the thread sanitizer has something to see.
+  PosixFileSystem fs;
+  PartitionLog::OpenOptions options;
+  options.config = SmallSegments();
+  const std::string directory = std::string(getenv("TEST_TMPDIR")) + "/beside-0";
+  auto opened = PartitionLog::Open(fs, directory, options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  PartitionLog& log = **opened;
+  for (int round = 0; round < 30; ++round) {
+    Append(log, {}, LeaderEpoch(round));
+    auto sync = log.BeginSync();
     ASSERT_TRUE(sync.ok());
+    const Offset before = log.durable_offset();
     absl::Status result;
     std::thread worker([&] { result = sync->Run(); });
+    for (int i = 0; i < 20; ++i) Append(log, {}, LeaderEpoch(round));
+    const bool cut = round % 3 == 0;
+    if (cut) {
+      ASSERT_TRUE(log.TruncateTo(log.log_end() - 5).ok());
+    }
+    EXPECT_TRUE(log.Read(log.log_start(), 1 << 20, log.log_end()).ok());
     worker.join();
-    ASSERT_TRUE(log->FinishSync(*sync, result).ok());
-    EXPECT_EQ(log->durable_offset(), log->log_end());
+    ASSERT_TRUE(log.FinishSync(*sync, result).ok());
+    EXPECT_EQ(log.durable_offset(), cut ? before : sync->covers());
   }
+  const auto contents = AllBatches(log);
+  opened->reset();
+  auto again = PartitionLog::Open(fs, directory, options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(AllBatches(**again), contents);
 }
 
 TEST(DirectoryFilesTest, AreReadBackAndDamageIsNamed) {
