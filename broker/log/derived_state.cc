@@ -74,7 +74,12 @@ absl::Status DerivedState::LoadProducers() {
 
 absl::Status DerivedState::StoreEpochs(Offset through) {
   nlohmann::json entries = nlohmann::json::array();
+  bool all = true;
   for (const EpochStart& start : epochs_.starts()) {
+    if (start.start >= through) {
+      all = false;
+      break;
+    }
     entries.push_back({start.epoch.value(), start.start.value()});
   }
   absl::Status status =
@@ -82,7 +87,7 @@ absl::Status DerivedState::StoreEpochs(Offset through) {
                       {{"epochs", std::move(entries)}, {"through", through.value()}});
   if (!status.ok()) return status;
   epochs_through_ = through;
-  epochs_changed_ = false;
+  epochs_changed_ = !all;
   return absl::OkStatus();
 }
 
@@ -116,7 +121,6 @@ absl::Status DerivedState::Load(Offset log_start, Offset log_end) {
   }
   epochs_noted_ = std::min(epochs_through_, log_end);
   producers_noted_ = std::min(producers_through_, log_end);
-  if (epochs_.TrimTo(log_start)) epochs_changed_ = true;
   if (epochs_too_far) {
     if (absl::Status status = StoreEpochs(epochs_noted_); !status.ok()) return status;
   }
@@ -129,9 +133,21 @@ absl::Status DerivedState::Load(Offset log_start, Offset log_end) {
   return absl::OkStatus();
 }
 
+// Only now: an epoch that ended where the log starts is not to be taken for one that goes on.
+void DerivedState::FinishLoad(Offset log_start, Offset log_end) {
+  producers_.EndReplay();
+  TrimTo(log_start, log_end);
+}
+
 void DerivedState::BeginReplay(Offset log_start) {
   producers_.BeginReplay();
   producers_noted_ = log_start;
+}
+
+// An epoch without a record left is none.
+void DerivedState::TrimTo(Offset start, Offset log_end) {
+  if (epochs_.TrimTo(start)) epochs_changed_ = true;
+  if (epochs_.TruncateTo(log_end)) epochs_changed_ = true;
 }
 
 Offset DerivedState::incomplete_from() const { return std::min(epochs_noted_, producers_noted_); }
@@ -170,12 +186,16 @@ absl::Status DerivedState::Reset(Offset start) {
   return StoreProducers(start);
 }
 
-absl::Status DerivedState::Store(Offset log_end, Offset producers_since) {
-  if (epochs_changed_) {
-    if (absl::Status status = StoreEpochs(log_end); !status.ok()) return status;
+absl::Status DerivedState::StoreEpochsBelow(Offset durable) {
+  return epochs_changed_ ? StoreEpochs(durable) : absl::OkStatus();
+}
+
+absl::Status DerivedState::StoreAll() {
+  if (epochs_changed_ || epochs_through_ < epochs_noted_) {
+    if (absl::Status status = StoreEpochs(epochs_noted_); !status.ok()) return status;
   }
-  if (producers_through_ >= producers_since) return absl::OkStatus();
-  return StoreProducers(log_end);
+  return producers_through_ == producers_noted_ ? absl::OkStatus()
+                                                : StoreProducers(producers_noted_);
 }
 
 }  // namespace conclave

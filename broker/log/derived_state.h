@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "broker/log/epoch_cache.h"
 #include "broker/log/producer_state.h"
 #include "common/fs/file_system.h"
@@ -29,22 +30,24 @@ class DerivedState {
   // From where on batches are missing in it after Load; log_start at least. EndReplay once they
   // have been noted.
   Offset incomplete_from() const;
+  void FinishLoad(Offset log_start, Offset log_end);
   // A batch of the log, in order. What the state has already is passed over.
   void Note(const BatchHeader& header);
 
   // The log will be cut to `end`. What the files say beyond it is cut first. Returns true if
   // producers must be replayed from the log's start once it is cut.
   absl::StatusOr<bool> TruncateTo(Offset end);
-  // The log begins at `start`.
-  void TrimTo(Offset start) { epochs_.TrimTo(start); }
+  // The log begins at `start` now, and ends at `log_end`.
+  void TrimTo(Offset start, Offset log_end);
   absl::Status Reset(Offset start);
   // Producers are noted again, from the log's start: Note every batch between the two.
   void BeginReplay(Offset log_start);
   void EndReplay() { producers_.EndReplay(); }
 
-  // Writes what changed. `log_end` is the end of what was noted. Producers, which change with each
-  // batch, are written if the file is older than `producers_since`.
-  absl::Status Store(Offset log_end, Offset producers_since);
+  // Writes what changed of what lies below `durable`: batches beyond may be others after a crash.
+  absl::Status StoreEpochsBelow(Offset durable);
+  // Everything that was noted is durable.
+  absl::Status StoreAll();
   Offset producers_through() const { return producers_through_; }
 
   const EpochCache& epochs() const { return epochs_; }

@@ -124,7 +124,9 @@ absl::Status Loader::OpenOne(Offset base, std::optional<Offset> next) {
                      : Segment::Open(fs_, directory_, base, options_.index_interval_bytes);
   if (!segment.ok()) return segment.status();
   const Offset end_missing = std::max(next.value_or(recovery_point_), recovery_point_);
-  const bool may_be_cut = !next || *next > recovery_point_;
+  // Its end may be a truncation that was not synced before the next segment began.
+  const bool may_be_cut =
+      !next || *next > recovery_point_ || (*segment)->next_offset() >= recovery_point_;
   if (!(*segment)->sound() && may_be_cut) {
     if (absl::Status status = Recover(**segment, end_missing); !status.ok()) return status;
   } else if (!(*segment)->sound()) {
@@ -190,7 +192,7 @@ absl::Status Loader::LoadDerived() {
                               [this](const BatchHeader& header) { log_.derived->Note(header); });
     if (!status.ok()) return status;
   }
-  log_.derived->EndReplay();
+  log_.derived->FinishLoad(start, end);
   return absl::OkStatus();
 }
 
@@ -206,6 +208,8 @@ absl::StatusOr<LoadedLog> Loader::Load() {
     }
     auto first = Segment::Create(fs_, directory_, Offset(0), options_.index_interval_bytes);
     if (!first.ok()) return first.status();
+    // A later segment whose name alone survives would pass for one that retention left.
+    if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
     log_.segments.push_back(*std::move(first));
   } else {
     // Retention may have moved past a recovery point that was stored long ago.

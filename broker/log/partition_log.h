@@ -146,11 +146,12 @@ class PartitionLog {
   absl::Status ResetTo(Offset offset);
 
   // Removes whole segments that end at `offset` or before, but never the last one: for a follower
-  // whose leader's log starts there.
+  // whose leader's log starts there. Removes none while a sync is in flight: ask again.
   absl::Status RemoveBefore(Offset offset);
 
   // Removes segments, oldest first, that are too old or beyond the size kept, and end at
-  // `high_watermark` or before. The newest is rolled first if it is due, too. True if any went.
+  // `high_watermark` or before. The newest is rolled first if it is due, too. True if any went;
+  // none goes while a sync is in flight.
   absl::StatusOr<bool> ApplyRetention(WallTime now, Offset high_watermark);
 
   // Starts a new segment if the newest one has reached segment.ms. Called now and then, so that the
@@ -174,7 +175,8 @@ class PartitionLog {
   // All of the above at once, on this thread.
   absl::Status SyncNow();
 
-  // Before durable_offset() is stored as recovery point: writes epochs, and producers now and then.
+  // Before durable_offset() is stored as recovery point: writes epochs, and producers once a
+  // segment, for which it may sync.
   absl::Status Checkpoint();
   // Once it has been stored, durably: what lowered it before is not needed any more.
   absl::Status RecoveryPointStored(Offset recovery_point);
@@ -202,6 +204,7 @@ class PartitionLog {
   absl::Status Cut(Offset offset);
   absl::Status RemoveOldest(size_t count);
   absl::Status ReplayProducers();
+  absl::Status StoreDerived();
 
   FileSystem& fs_;
   const std::string directory_;

@@ -72,9 +72,10 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   LOG(INFO) << directory_ << ": drops [" << log_start() << ", " << log_end() << ") and starts at "
             << offset;
   ++generation_;
-  // The recovery point stored for the directory may lie beyond the new end.
-  if (absl::Status status = AnnounceTruncation(fs_, directory_, offset); !status.ok())
-    return status;
+  // The recovery point stored for the directory may lie beyond the new end; and until the reset is
+  // announced, what is not durable may be lost in a crash.
+  absl::Status announced = AnnounceTruncation(fs_, directory_, std::min(offset, durable_));
+  if (!announced.ok()) return announced;
   truncation_announced_ = true;
   if (absl::Status status = AnnounceReset(fs_, directory_, offset); !status.ok()) return status;
   auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes);
@@ -99,7 +100,9 @@ absl::Status PartitionLog::RemoveOldest(size_t count) {
   if (count == 0) return absl::OkStatus();
   CHECK_LT(count, segments_.size());
   const Offset start = segments_[count]->base_offset();
-  if (absl::Status status = derived_->Store(log_end(), start); !status.ok()) return status;
+  if (derived_->producers_through() < start) {
+    if (absl::Status status = StoreDerived(); !status.ok()) return status;
+  }
   for (; count > 0; --count) {
     LOG(INFO) << "removes " << segments_.front()->path();
     if (absl::Status status = segments_.front()->Remove(fs_); !status.ok()) return status;
@@ -107,13 +110,14 @@ absl::Status PartitionLog::RemoveOldest(size_t count) {
     segments_.erase(segments_.begin());
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
   }
-  derived_->TrimTo(start);
+  derived_->TrimTo(start, log_end());
   durable_ = std::max(durable_, start);
   return absl::OkStatus();
 }
 
 absl::Status PartitionLog::RemoveBefore(Offset offset) {
   if (absl::Status status = Ready(); !status.ok()) return status;
+  if (sync_in_flight_) return absl::OkStatus();
   size_t count = 0;
   while (count + 1 < segments_.size() && segments_[count]->next_offset() <= offset) ++count;
   return RemoveOldest(count);
@@ -121,6 +125,7 @@ absl::Status PartitionLog::RemoveBefore(Offset offset) {
 
 absl::StatusOr<bool> PartitionLog::ApplyRetention(WallTime now, Offset high_watermark) {
   if (absl::Status status = Ready(); !status.ok()) return status;
+  if (sync_in_flight_) return false;
   uint64_t bytes = size_bytes();
   size_t count = 0;
   for (const auto& segment : segments_) {

@@ -53,9 +53,21 @@ absl::Status PartitionLog::SyncNow() {
   return FinishSync(*sync, sync->Run());
 }
 
+// What is noted of batches must not outlive them: they are synced first.
+absl::Status PartitionLog::StoreDerived() {
+  if (durable_ < log_end()) {
+    if (absl::Status status = SyncNow(); !status.ok()) return status;
+  }
+  return derived_->StoreAll();
+}
+
 absl::Status PartitionLog::Checkpoint() {
-  if (!failure_.ok()) return failure_;
-  return derived_->Store(log_end(), active().base_offset());
+  if (absl::Status status = Ready(); !status.ok()) return status;
+  // Producers change with each batch: written once a segment.
+  if (derived_->producers_through() < active().base_offset() && !sync_in_flight_) {
+    return StoreDerived();
+  }
+  return derived_->StoreEpochsBelow(durable_);
 }
 
 absl::Status PartitionLog::RecoveryPointStored(Offset recovery_point) {
@@ -73,7 +85,7 @@ absl::Status PartitionLog::Close() {
   if (absl::Status status = active().FlushIndexes(); !status.ok()) return status;
   MarkDirty(active().base_offset(), /*with_indexes=*/true);
   if (absl::Status status = SyncNow(); !status.ok()) return status;
-  return derived_->Store(log_end(), log_end());
+  return derived_->StoreAll();
 }
 
 }  // namespace conclave

@@ -195,7 +195,7 @@ for _name in ("LZ4F_compressFrameBound", "LZ4F_compressFrame", "LZ4F_decompress"
 for _name in ("ZSTD_compressBound", "ZSTD_compress", "ZSTD_decompress"):
     getattr(_zstd, _name).restype = ctypes.c_size_t
 
-_UNPACKED_LIMIT = 1 << 24
+_UNPACKED_LIMIT = 1 << 20
 
 
 def compress(codec, data):
