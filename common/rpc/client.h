@@ -41,7 +41,7 @@ void CallMethod(Transport& transport, const std::string& endpoint,
   transport.Call(
       endpoint, method.name, SerializeToBuffer(request), options, executor,
       [name = method.name, done = std::move(done)](absl::StatusOr<Buffer> bytes) mutable {
-        if (!bytes.ok()) return done(bytes.status());
+        if (!bytes.ok()) return done(std::move(bytes).status());
         Response response;
         if (!ParseFromBuffer(*bytes, &response)) return done(MalformedMessage(name));
         done(std::move(response));
