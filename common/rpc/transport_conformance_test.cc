@@ -332,7 +332,7 @@ TEST_P(TransportTest, R41_APortInUseIsRefusedByName) {
 }
 
 TEST_F(GrpcOnlyTest, AFullQueueIsRefusedByName) {
-  ThreadExecutor small(clock_, {.name = "small", .capacity = 1});
+  ThreadExecutor small(clock_, {.name = "small", .capacity = 2});
   MethodTable table;
   table.Unary<v1::DeleteTopicsRequest, v1::DeleteTopicsResponse>(
       admin_methods::kDeleteTopics, small,
@@ -346,9 +346,12 @@ TEST_F(GrpcOnlyTest, AFullQueueIsRefusedByName) {
     release.get_future().wait();
   });
   running.get_future().wait();
+  std::promise<void> waited;
+  small.Post([&] { waited.set_value(); });
   const auto response = CallDelete(server_->endpoint(), {});
   EXPECT_EQ(ErrorCodeOf(response.status()), v1::OVERLOADED) << response.status();
   release.set_value();
+  waited.get_future().wait();
   EXPECT_TRUE(CallDelete(server_->endpoint(), {}).ok());
   small.Stop();
   server_.reset();
