@@ -168,7 +168,8 @@ class RefusalTest(unittest.TestCase):
                 host, port = endpoint.split(":")
                 with socket.socket() as taken:
                     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    taken.bind((host, int(port)))
+                    # What the killed process had open may take the kernel a moment to let go of.
+                    wait_until(lambda: _bound(taken, host, int(port)), "the port is free")
                     taken.listen()
                     result = run(*cluster.program(name), timeout=5)
                 self.assertNotEqual(result.returncode, 0)
@@ -238,6 +239,14 @@ class RefusalTest(unittest.TestCase):
             result = run(*cluster.program("broker-1"), "--set", "replica.lag.time.ms=5")
             self.assertNotEqual(result.returncode, 0)
             self.assertIn("replica.lag.time.max.ms", result.stderr)
+
+
+def _bound(listener, host, port):
+    try:
+        listener.bind((host, port))
+    except OSError:
+        return False
+    return True
 
 
 def _count(path, text):

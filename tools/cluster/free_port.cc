@@ -38,8 +38,15 @@ int TryPort(int port) {
 }  // namespace
 
 absl::StatusOr<int> PortChooser::Choose(int preferred) {
-  int port = chosen_.count(preferred) > 0 ? 0 : TryPort(preferred);
-  while (port == 0 || chosen_.count(port) > 0) port = TryPort(0);
+  // Not any port that the system would give: those are given to connections too, and a node that
+  // restarts on one may find it taken.
+  constexpr int kStep = 20;
+  constexpr int kFirstEphemeral = 32768;
+  int port = 0;
+  for (int candidate = preferred; port == 0 && candidate < kFirstEphemeral; candidate += kStep) {
+    if (chosen_.count(candidate) == 0) port = TryPort(candidate);
+  }
+  if (port == 0) port = TryPort(0);
   if (port < 0) {
     return MakeError(v1::UNKNOWN_SERVER_ERROR,
                      absl::StrCat("cannot look for a free port: ", std::strerror(errno)));
