@@ -179,7 +179,9 @@ class RawService : public grpc::Service {
 class GrpcServer : public Server {
  public:
   ~GrpcServer() override {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    Retire({std::move(services_), std::move(server_)});
   }
 
   absl::Status Start(const std::string& endpoint, std::vector<ServerMethod> methods) {
@@ -208,6 +210,21 @@ class GrpcServer : public Server {
     }
     endpoint_ = JoinHostPort(host->host, port);
     return absl::OkStatus();
+  }
+
+  struct Retired {
+    std::map<std::string, std::unique_ptr<RawService>> services;
+    std::unique_ptr<grpc::Server> server;
+  };
+
+  // A server that has shut down is kept to the end of the process: a polling thread of gRPC 1.51's
+  // synchronous services (reflection is one) may still be inside the completion queue that
+  // destroying the server destroys, which aborts the process.
+  static void Retire(Retired retired) {
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<Retired>;
+    std::lock_guard lock(mutex);
+    kept->push_back(std::move(retired));
   }
 
   std::string endpoint() const override { return endpoint_; }
