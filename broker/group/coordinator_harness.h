@@ -326,9 +326,16 @@ class TestMember {
     harness_.Say(stream_, message);
   }
   void Break() { harness_.Break(stream_); }
-  // As a client does that was told it is no member: it owns nothing and begins anew.
-  void Forget() {
-    id_.clear();
+  // Gives up what it is not to hold, and takes nothing up yet.
+  void GiveUp() {
+    Read();
+    std::erase_if(owned_, [this](const PartitionId& p) { return !assigned_.contains(p); });
+    SayOwned();
+  }
+  // As a client does that was told it is no member: it owns nothing and begins anew. An id that it
+  // chose itself it may keep.
+  void Forget(bool keep_id = false) {
+    if (!keep_id) id_.clear();
     epoch_ = 0;
     owned_.clear();
     assigned_.clear();
@@ -342,6 +349,7 @@ class TestMember {
   int32_t epoch() const { return epoch_; }
   const PartitionSet& owned() const { return owned_; }
   const PartitionSet& assigned() const { return assigned_; }
+  bool has_stream() const { return stream_ != StreamId(0) && !is_ended(); }
   bool is_ended() const { return harness_.ended.contains(stream_); }
   const std::string& reason() const { return harness_.messages[stream_].back().reason(); }
   size_t messages() const { return harness_.messages[stream_].size(); }

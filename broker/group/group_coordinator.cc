@@ -107,8 +107,15 @@ void GroupCoordinator::SweepGroup(const std::string& group, Now now) {
 void GroupCoordinator::Finish(Transaction& transaction, std::vector<Deferred> then, Now now) {
   for (const auto& [group, members] : transaction.changed()) {
     for (const std::string& member : members) {
-      then.push_back(Tell{{group, member}});
-      WatchRevocations({group, member}, now);
+      const MemberName name(group, member);
+      WatchRevocations(name, now);
+      const bool is_told = std::any_of(then.begin(), then.end(), [&](const Deferred& deferred) {
+        const auto* tell = std::get_if<Tell>(&deferred);
+        const auto* welcome = std::get_if<Welcome>(&deferred);
+        return (tell != nullptr && tell->member == name) ||
+               (welcome != nullptr && welcome->member == name);
+      });
+      if (!is_told) then.push_back(Tell{name});
     }
   }
   if (!transaction.empty()) {
@@ -118,27 +125,40 @@ void GroupCoordinator::Finish(Transaction& transaction, std::vector<Deferred> th
     in_flight_.push_back({ticket, std::nullopt, std::move(records), std::move(then)});
     return;
   }
-  // It may rest on what is not committed yet.
-  for (Deferred& deferred : then) {
-    if (in_flight_.empty()) {
-      Do(std::move(deferred));
-    } else {
-      in_flight_.back().then.push_back(std::move(deferred));
-    }
-  }
+  for (Deferred& deferred : then) Defer(std::move(deferred));
+}
+
+// It may rest on what is not committed yet.
+void GroupCoordinator::Defer(Deferred deferred) {
+  if (in_flight_.empty()) return Do(std::move(deferred));
+  in_flight_.back().then.push_back(std::move(deferred));
 }
 
 void GroupCoordinator::Do(Deferred deferred) {
   if (auto* reply = std::get_if<Reply>(&deferred)) return Answer(std::move(*reply));
   if (const auto* tell = std::get_if<Tell>(&deferred)) return TellNow(tell->member);
+  if (const auto* welcome = std::get_if<Welcome>(&deferred)) {
+    const auto session = sessions_.find(welcome->member);
+    if (session == sessions_.end() || session->second.stream != welcome->stream) return;
+    session->second.welcomed = true;
+    return TellNow(welcome->member);
+  }
   auto& farewell = std::get<Farewell>(deferred);
+  if (ending_.erase(farewell.stream) == 0) return;
   if (farewell.message) Act(Send{farewell.stream, *std::move(farewell.message)});
   Act(EndStream{farewell.stream, std::move(farewell.status)});
 }
 
-void GroupCoordinator::Fail(Deferred deferred, const absl::Status& why) {
+void GroupCoordinator::Fail(Deferred deferred, const absl::Status& why, Now now) {
   if (const auto* reply = std::get_if<Reply>(&deferred)) return Refuse(reply->request, why);
-  if (const auto* farewell = std::get_if<Farewell>(&deferred)) {
+  if (const auto* welcome = std::get_if<Welcome>(&deferred)) {
+    const auto bound = streams_.find(welcome->stream);
+    if (bound == streams_.end()) return;
+    StreamClosed(welcome->stream, now);
+    return Act(EndStream{welcome->stream, why});
+  }
+  const auto* farewell = std::get_if<Farewell>(&deferred);
+  if (farewell != nullptr && ending_.erase(farewell->stream) > 0) {
     Act(EndStream{farewell->stream, why});
   }
 }
@@ -165,8 +185,8 @@ void GroupCoordinator::AppendFailed(AppendTicket ticket, const absl::Status& why
   for (const InFlight& batch : in_flight_) {
     for (const GroupRecord& record : batch.records) speculative_.Apply(record);
   }
-  for (Deferred& deferred : failed) Fail(std::move(deferred), why);
   SyncSessions(now, why);
+  for (Deferred& deferred : failed) Fail(std::move(deferred), why, now);
   next_sweep_ = now.mono + kSweepAgainAfter;
   Wake(next_sweep_);
 }
@@ -224,18 +244,17 @@ void GroupCoordinator::Resign(const v1::NodeHint& hint) {
       "the group's coordinator changed before this was committed: it is kept or lost; find the "
       "coordinator again and repeat it",
       hint);
-  for (InFlight& batch : in_flight_) {
-    for (Deferred& deferred : batch.then) {
-      Fail(std::move(deferred), batch.end ? unknown : moved);
-    }
-  }
-  in_flight_.clear();
-  // Reads, and whatever else waits.
-  while (!requests_.empty()) Refuse(requests_.begin()->first, moved);
   for (const auto& [stream, name] : streams_) Act(EndStream{stream, moved});
-  std::erase_if(actions_, [](const Action& a) { return std::holds_alternative<Append>(a); });
   streams_.clear();
   sessions_.clear();
+  for (InFlight& batch : std::exchange(in_flight_, {})) {
+    for (Deferred& deferred : batch.then) {
+      Fail(std::move(deferred), batch.end ? unknown : moved, Now());
+    }
+  }
+  // Reads, and whatever else waits.
+  while (!requests_.empty()) Refuse(requests_.begin()->first, moved);
+  std::erase_if(actions_, [](const Action& a) { return std::holds_alternative<Append>(a); });
   round_reads_.clear();
   next_reads_.clear();
   round_under_way_ = false;

@@ -136,6 +136,8 @@ class GroupCoordinator {
   // What is known of a member and in no record.
   struct Session {
     std::optional<StreamId> stream;
+    // On this stream.
+    bool welcomed = false;
     MonotonicTime ends_at;
     // Its stream is broken, and it is dynamic.
     MonotonicTime grace_ends_at = MonotonicTime::Never();
@@ -151,12 +153,18 @@ class GroupCoordinator {
   struct Tell {
     MemberName member;
   };
+  // The same for one that has joined or come back on this stream: the first that it is told there,
+  // for what was committed before may be of an earlier life. If that fails, so does the stream.
+  struct Welcome {
+    MemberName member;
+    StreamId stream;
+  };
   struct Farewell {
     StreamId stream;
     std::optional<v1::CoordinatorMessage> message;
     absl::Status status;
   };
-  using Deferred = std::variant<Reply, Tell, Farewell>;
+  using Deferred = std::variant<Reply, Tell, Welcome, Farewell>;
 
   struct InFlight {
     AppendTicket ticket;
@@ -179,7 +187,9 @@ class GroupCoordinator {
   // Appends what the transaction has made, and does `then` once that is committed.
   void Finish(Transaction& transaction, std::vector<Deferred> then, Now now);
   void Do(Deferred deferred);
-  void Fail(Deferred deferred, const absl::Status& why);
+  void Fail(Deferred deferred, const absl::Status& why, Now now);
+  // Does it when everything so far is committed.
+  void Defer(Deferred deferred);
   void Act(Action action) { actions_.push_back(std::move(action)); }
   void Wake(MonotonicTime at) { next_deadline_ = std::min(next_deadline_, at); }
   absl::Status CheckServing() const;
@@ -244,6 +254,8 @@ class GroupCoordinator {
   std::deque<InFlight> in_flight_;
   std::map<MemberName, Session> sessions_;
   std::map<StreamId, MemberName> streams_;
+  // Of members that are out, and will be told so when that is committed.
+  std::set<StreamId> ending_;
   // Why members are out, of the last ones, for those who come back.
   std::map<MemberName, std::string> removals_;
   std::deque<MemberName> removals_in_order_;

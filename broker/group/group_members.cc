@@ -47,6 +47,7 @@ void GroupCoordinator::MemberSays(StreamId stream, const v1::MemberMessage& mess
   if (absl::Status serving = CheckServing(); !serving.ok()) {
     return Act(EndStream{stream, std::move(serving)});
   }
+  if (ending_.contains(stream)) return;
   const auto bound = streams_.find(stream);
   if (bound == streams_.end()) return FirstMessage(stream, message, now);
   const MemberName name = bound->second;
@@ -120,9 +121,8 @@ absl::Status GroupCoordinator::Join(StreamId stream, const v1::MemberMessage& me
   }
   transaction.Put(RecordOfHolding(group, id, fresh));
   Rebalance(transaction, group, topics_, reason);
-  transaction.MarkChanged(group, id);
   Bind(stream, {group, id}, now);
-  Finish(transaction, {}, now);
+  Finish(transaction, {Welcome{{group, id}, stream}}, now);
   return absl::OkStatus();
 }
 
@@ -143,7 +143,7 @@ absl::Status GroupCoordinator::Resume(StreamId stream, const v1::MemberMessage& 
     if (!description.ok()) return description.status();
   }
   Bind(stream, name, now);
-  return TakeIn(name, message, now, {Tell{name}});
+  return TakeIn(name, message, now, {Welcome{name, stream}});
 }
 
 absl::Status GroupCoordinator::Continue(StreamId stream, const MemberName& name,
@@ -302,7 +302,8 @@ void GroupCoordinator::Bind(StreamId stream, const MemberName& name, Now now) {
 void GroupCoordinator::TellNow(const MemberName& name) {
   const auto session = sessions_.find(name);
   const Member* member = committed_.FindMember(name.first, name.second);
-  if (session == sessions_.end() || !session->second.stream || member == nullptr) return;
+  if (session == sessions_.end() || member == nullptr) return;
+  if (!session->second.stream || !session->second.welcomed) return;
   session->second.told = member->epoch;
   v1::CoordinatorMessage message;
   message.set_member_id(name.second);
@@ -357,12 +358,14 @@ void GroupCoordinator::Leave(StreamId stream, const MemberName& name, bool will_
 }
 
 void GroupCoordinator::StreamClosed(StreamId stream, Now now) {
+  ending_.erase(stream);
   const auto bound = streams_.find(stream);
   if (bound == streams_.end()) return;
   const MemberName name = bound->second;
   streams_.erase(bound);
   Session& session = sessions_.at(name);
   session.stream.reset();
+  session.welcomed = false;
   session.told = GroupEpoch(0);
   if (speculative_.FindMember(name.first, name.second)->description->IsStatic()) return;
   session.grace_ends_at = now.mono + config_.stream_grace;
@@ -384,6 +387,7 @@ void GroupCoordinator::RemoveMembers(const std::string& group,
     if (session == sessions_.end()) continue;
     if (session->second.stream) {
       streams_.erase(*session->second.stream);
+      ending_.insert(*session->second.stream);
       v1::CoordinatorMessage last;
       last.set_member_id(id);
       last.set_member_epoch(kLeaves);
