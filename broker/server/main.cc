@@ -1,23 +1,20 @@
 // conclave-broker: keeps partitions, and serves clients.
 #include <glog/logging.h>
 
-#include <CLI/CLI.hpp>
 #include <future>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "broker/server/broker_node.h"
 #include "common/clock/system_clock.h"
 #include "common/config/broker_config.h"
-#include "common/config/settings_file.h"
 #include "common/error/error.h"
 #include "common/executor/thread_executor.h"
 #include "common/fs/posix_file_system.h"
 #include "common/identity/identity.h"
 #include "common/process/process.h"
+#include "common/process/server_main.h"
 #include "common/random/entropy.h"
 #include "common/transport/grpc_transport.h"
 #include "common/transport/listen_check.h"
@@ -27,19 +24,6 @@ namespace {
 
 // As long as a session: the controller fences a broker that is gone for longer by itself.
 constexpr Duration kShutdownTimeout = Duration::Seconds(6);
-
-absl::StatusOr<BrokerConfig> LoadConfig(const std::string& path,
-                                        const std::vector<std::string>& overrides) {
-  const auto settings = LoadSettings(BrokerSettings(), path, overrides);
-  if (!settings.ok()) return settings.status();
-  return MakeBrokerConfig(*settings);
-}
-
-// What others connect to: as configured, with the port that was chosen for port 0.
-std::string AdvertisedEndpoint(const BrokerConfig& config, const Server& server) {
-  if (config.advertised_listener) return ToString(*config.advertised_listener);
-  return server.endpoint();
-}
 
 // Asks to be let go, and waits for that, or for the end of the time.
 void ShutDown(BrokerNode& node, Executor& executor) {
@@ -52,9 +36,8 @@ void ShutDown(BrokerNode& node, Executor& executor) {
   }
 }
 
-absl::Status Run(const std::string& path, const std::vector<std::string>& overrides) {
-  const TerminationSignals signals;
-  auto config = LoadConfig(path, overrides);
+absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
+  auto config = MakeBrokerConfig(settings);
   if (!config.ok()) return config.status();
   PosixFileSystem fs;
   auto identity = OpenIdentity(fs, config->data_dir, NodeRole::kBroker, config->broker_id.value());
@@ -78,14 +61,11 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
   if (!server.ok()) return server.status();
   health = server->get();
   health->SetServing(false);
-  const std::string endpoint = AdvertisedEndpoint(*config, **server);
+  const std::string endpoint = AdvertisedEndpoint(config->advertised_listener, **server);
   executor.Post([&node, endpoint] { node.Start(endpoint); });
   LOG(INFO) << "broker " << config->broker_id << " of cluster " << identity->cluster_id
             << ", directory " << identity->directory_id;
-  std::cout << "listening on " << (*server)->endpoint() << std::endl;
-
-  const int signal = signals.Wait();
-  LOG(INFO) << "stopping on signal " << signal;
+  AnnounceAndWait(**server, signals);
   ShutDown(node, executor);
   executor.Stop();
   server->reset();
@@ -96,15 +76,11 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
 }  // namespace conclave::broker
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
-      "Its data directory is formatted once with 'conclave storage format --role broker'.");
-  std::string config;
-  std::vector<std::string> overrides;
-  app.add_option("--config", config, "Configuration file (TOML)");
-  app.add_option("--set", overrides, "key=value: a setting, over what the file says")
-      ->allow_extra_args(false);
-  CLI11_PARSE(app, argc, argv);
-  conclave::InitLogging(argv[0]);
-  return conclave::ExitCodeOf(conclave::broker::Run(config, overrides));
+  return conclave::ServerMain(
+      argc, argv,
+      {.description =
+           "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
+           "Its data directory is formatted once with 'conclave storage format --role broker'.",
+       .schema = conclave::BrokerSettings(),
+       .run = conclave::broker::Run});
 }
