@@ -111,12 +111,14 @@ std::string ControlPlane::NameOf(int node) {
   return (node < kControllers ? "controller-" : "broker-") + std::to_string(node);
 }
 
+std::string ControlPlane::EndpointTextOf(int node) { return ToString(EndpointOf(node)); }
+
 void ControlPlane::RunFor(Duration duration) {
   const MonotonicTime end = scheduler_.now() + duration;
   // An event of its own at the end, so that time gets there.
-  bool over = false;
-  scheduler_.At(end, [&over] { over = true; });
-  while (!over && violation_.empty() && scheduler_.RunOne()) CheckAll();
+  const auto over = std::make_shared<bool>(false);
+  scheduler_.At(end, [over] { *over = true; });
+  while (!*over && violation_.empty() && scheduler_.RunOne()) CheckAll();
 }
 
 void ControlPlane::Break(const std::string& what) {

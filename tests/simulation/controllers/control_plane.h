@@ -62,6 +62,7 @@ class ControlPlane {
 
   // --- What can be done to it; by events of the scheduler, not from within a node
   static std::string NameOf(int node);
+  static std::string EndpointTextOf(int node);
   void Start(int node);
   // Power goes: nothing that runs is tidied up, and waiting writes are lost.
   void Crash(int node);
@@ -86,6 +87,12 @@ class ControlPlane {
   // Up.
   broker::BrokerNode& BrokerAt(int node) { return *host(node).broker; }
   MemoryNetwork& network() { return *network_; }
+  // Of a broker.
+  SimFileSystem& DiskOf(int node) { return *host(node).fs; }
+  // Processes that the node has had.
+  uint64_t StartsOf(int node) const { return host(node).starts; }
+  // Looks at the invariants; RunFor does after every event.
+  void CheckAll();
   uint64_t commits_seen() const { return commits_seen_; }
   uint64_t activations() const { return activations_; }
 
@@ -119,7 +126,6 @@ class ControlPlane {
   std::unique_ptr<SimExecutor> SlowDisk(int node);
   static std::vector<std::unique_ptr<SimExecutor>*> ExecutorsOf(Host& h);
   void Failed(int node, const absl::Status& why);
-  void CheckAll();
   void CheckNode(int node);
   Host& host(int node) { return hosts_[static_cast<size_t>(node)]; }
   const Host& host(int node) const { return hosts_[static_cast<size_t>(node)]; }
