@@ -2,6 +2,7 @@
 serves: plain records for simple clients, and Kafka's batches made by an encoder of its own."""
 
 import itertools
+import json
 import os
 import sys
 import time
@@ -41,7 +42,7 @@ class DataTest(unittest.TestCase):
     def new_topic(self, *arguments):
         """A topic of one partition; its name and the client of its leader."""
         name = next(self.names)
-        self.cluster.cli("topic", "create", name, "--partitions", "1", *arguments)
+        self.cluster.must("topic", "create", name, "--partitions", "1", *arguments)
 
         def leader():
             answer = self.brokers[1].call("conclave.v1.MetadataService", "GetMetadata",
@@ -268,6 +269,30 @@ class DataTest(unittest.TestCase):
             self.assertEqual((hint.node_id, hint.endpoint),
                              (leader_id, self.cluster.node(f"broker-{leader_id}")["endpoint"]))
 
+    # --- The commands that show them
+
+    def test_describe_shows_the_leaders_bounds(self):
+        topic, leader = self.new_topic()
+        self.produce(leader, topic, records=[{"value": b"x"}] * 3)
+        partition = self.cluster.json("topic", "describe", topic)["topics"][0]["partitions"][0]
+        self.assertEqual((partition["log_start_offset"], partition["high_watermark"],
+                          partition["log_end_offset"]), (0, 3, 3))
+
+    def test_dump_shows_segments_and_indexes(self):
+        topic, leader = self.new_topic("--replication-factor", "1", "--config",
+                                       "index.interval.bytes=1")
+        for i in range(3):
+            self.produce(leader, topic, records=[{"key": b"k", "value": b"\xff%d" % i}] * 2)
+        leader_id = next(i for i, b in self.brokers.items() if b is leader)
+        base = os.path.join(self.cluster.node(f"broker-{leader_id}")["data_dir"], f"{topic}-0",
+                            "%020d" % 0)
+        batches = [json.loads(line) for line in
+                   self.cluster.must("dump", "segment", "--records", base + ".log").splitlines()]
+        self.assertEqual([b["base_offset"] for b in batches], [0, 2, 4])
+        self.assertEqual(batches[1]["records"][0]["key"], "k")
+        self.assertEqual(batches[1]["records"][0]["value_base64"], "/zE=")
+        self.assertEqual(self.cluster.cli("dump", "index", base + ".log").returncode, 1)
+
     def test_what_does_not_exist_is_named(self):
         leader = self.brokers[1]
         result = self.produce(leader, "nowhere", records=[{"value": b"x"}])
@@ -283,10 +308,10 @@ class DataTest(unittest.TestCase):
     def test_a_deleted_topic_is_gone_and_its_successor_is_empty(self):
         topic, leader = self.new_topic("--replication-factor", "3")
         self.produce(leader, topic, records=[{"value": b"old"}])
-        self.cluster.cli("topic", "delete", topic)
+        self.cluster.must("topic", "delete", topic)
         wait_until(lambda: self.fetch(leader, topic, 0).error.code == UNKNOWN_TOPIC,
                    "the leader serves it no more")
-        self.cluster.cli("topic", "create", topic, "--partitions", "1")
+        self.cluster.must("topic", "create", topic, "--partitions", "1")
 
         def new_leader():
             for broker in self.brokers.values():
