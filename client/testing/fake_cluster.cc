@@ -37,6 +37,7 @@ void FakeCluster::Stop(int broker) {
   network_.Kill(NameOf(broker));
   node->second.executor->Stop();
   node->second.broker.reset();
+  stopped_.push_back(std::move(node->second.executor));
   nodes_.erase(node);
 }
 

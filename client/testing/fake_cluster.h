@@ -58,6 +58,8 @@ class FakeCluster {
   SimWire* wire_;  // The network's.
   MemoryNetwork network_;
   FakeWorld world_;
+  // What was under way to them still finds them.
+  std::vector<std::unique_ptr<SimExecutor>> stopped_;
   std::map<int, Node> nodes_;
   SimExecutor executor_{scheduler_, clock_};
   std::unique_ptr<Transport> transport_;
