@@ -85,13 +85,19 @@ std::string Cluster::CreateTopic(const std::string& name, int partitions, int re
   return led ? "" : "not every partition has a leader: " + violation();
 }
 
-PartitionId Cluster::IdOf(const std::string& topic, int partition) const {
+const Topic* Cluster::FindTopic(const std::string& topic) const {
   for (int node = 0; node < ControlPlane::kNodes; ++node) {
     if (!plane_.IsUp(node)) continue;
     const Topic* found = plane_.ImageOf(node).FindTopic(std::string_view(topic));
-    if (found != nullptr) return {found->id, PartitionIndex(partition)};
+    if (found != nullptr) return found;
   }
-  return {};
+  return nullptr;
+}
+
+PartitionId Cluster::IdOf(const std::string& topic, int partition) const {
+  const Topic* found = FindTopic(topic);
+  if (found == nullptr) return {};
+  return {found->id, PartitionIndex(partition)};
 }
 
 const Partition* Cluster::StateOf(const std::string& topic, int partition) const {
@@ -130,26 +136,28 @@ void Cluster::Produce(int broker, const std::string& topic, int partition,
   part->set_topic(topic);
   part->set_partition(partition);
   part->add_records()->set_value(value);
-  const PartitionId id = IdOf(topic, partition);
-  const Topic* found = plane_.ImageOf(broker).FindTopic(id.topic);
-  const size_t replicas = found == nullptr ? 0 : found->partitions.at(0).replicas.size();
-  const size_t min_isr =
-      found == nullptr ? 0 : EffectiveMinInsyncReplicas(found->configs, replicas);
   CallMethod<v1::ProduceRequest, v1::ProduceResponse>(
       *transport_, ControlPlane::EndpointTextOf(broker), produce_methods::kProduce, request,
       {.deadline = scheduler().now() + timeout + Duration::Seconds(5)}, executor_,
-      [this, id, topic, acks, min_isr,
-       answer = std::move(answer)](absl::StatusOr<v1::ProduceResponse> response) {
+      [this, topic, partition, acks, answer = std::move(answer)](absl::StatusOr<v1::ProduceResponse> response) {
         if (!response.ok()) return answer(response.status(), {});
         const v1::ProducePartitionResult& result = response->partitions(0);
         const absl::Status status = StatusFromError(result.error());
         if (status.ok() && acks == v1::ACKS_ALL) {
-          const std::string broken =
-              invariants_.Acknowledged(id, topic, Offset(result.base_offset()), min_isr);
-          if (!broken.empty()) Break(broken);
+          Acknowledged(topic, partition, Offset(result.base_offset()));
         }
         answer(status, result);
       });
+}
+
+void Cluster::Acknowledged(const std::string& topic, int partition, Offset offset) {
+  const Topic* found = FindTopic(topic);
+  if (found == nullptr) return Break("acknowledged in a topic that is not there");
+  const size_t replicas = found->partitions.at(static_cast<size_t>(partition)).replicas.size();
+  const std::string broken =
+      invariants_.Acknowledged({found->id, PartitionIndex(partition)}, topic, offset,
+                               EffectiveMinInsyncReplicas(found->configs, replicas));
+  if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
 }
 
 std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partition) {

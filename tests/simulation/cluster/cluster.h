@@ -60,7 +60,9 @@ class Cluster {
   // One record, asked of `broker`. Acknowledgements under acks=all are held against the invariants.
   void Produce(int broker, const std::string& topic, int partition, const std::string& value,
                v1::Acks acks, Duration timeout, Answer answer);
-  // All values below the leader's high watermark.
+  // A client was told that the record at `offset` is committed: holds that against the invariants.
+  void Acknowledged(const std::string& topic, int partition, Offset offset);
+  // All values below the leader's high watermark, by offset from 0.
   std::vector<std::string> ReadAll(const std::string& topic, int partition);
   Transport& transport() { return *transport_; }
   SimExecutor& executor() { return executor_; }
@@ -68,6 +70,8 @@ class Cluster {
 
  private:
   const MetadataImage* ActiveImage() const;
+  // As any node has it; nullptr: none has.
+  const Topic* FindTopic(const std::string& topic) const;
 
   Random random_;
   control_sim::ControlPlane plane_;

@@ -89,12 +89,12 @@ std::string DataInvariants::Verify(int, broker::Replica& replica, Seen& seen) {
 }
 
 std::string DataInvariants::Acknowledged(const PartitionId& id, const std::string& topic,
-                                         Offset base_offset, size_t min_isr) {
+                                         Offset offset, size_t min_isr) {
   ++counters_.acknowledged;
   const std::map<Offset, Committed>& history = history_[id];
-  const auto committed = history.find(base_offset);
-  if (committed == history.end()) {
-    return "acknowledged at " + ToString(base_offset) + " and not committed anywhere";
+  auto committed = history.upper_bound(offset);
+  if (committed == history.begin() || (--committed)->second.next <= offset) {
+    return "acknowledged at " + ToString(offset) + " and not committed anywhere";
   }
   const std::string file = "data/" + PartitionDirectoryName(topic, id.index) + "/" +
                            "00000000000000000000.log";
@@ -103,7 +103,7 @@ std::string DataInvariants::Acknowledged(const PartitionId& id, const std::strin
     if (plane_.DiskOf(node).DurableSize(file) >= committed->second.end_position) ++synced;
   }
   if (synced >= min_isr) return "";
-  return "acknowledged at " + ToString(base_offset) + " with " + std::to_string(synced) +
+  return "acknowledged at " + ToString(offset) + " with " + std::to_string(synced) +
          " synced copies";
 }
 

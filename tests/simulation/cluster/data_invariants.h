@@ -31,8 +31,8 @@ class DataInvariants {
   // Empty: all hold.
   std::string Check();
 
-  // A client has been told that the batch at `base_offset` is committed.
-  std::string Acknowledged(const PartitionId& id, const std::string& topic, Offset base_offset,
+  // A client has been told that the record at `offset` is committed.
+  std::string Acknowledged(const PartitionId& id, const std::string& topic, Offset offset,
                            size_t min_isr);
 
   struct Counters {
