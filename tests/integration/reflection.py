@@ -55,15 +55,21 @@ class Reflected:
     def close(self):
         self._channel.close()
 
-    def _ask(self, **request):
+    def _ask(self, package="grpc.reflection.v1alpha", **request):
+        # The messages of v1 and v1alpha have the same wire form.
         call = self._channel.stream_stream(
-            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            f"/{package}.ServerReflection/ServerReflectionInfo",
             request_serializer=self._request.SerializeToString,
             response_deserializer=self._response.FromString)
         return next(iter(call(iter([self._request(**request)]), timeout=30)))
 
-    def services(self):
-        return sorted(s.name for s in self._ask(list_services="*").services.service)
+    def services(self, package="grpc.reflection.v1alpha"):
+        return sorted(s.name for s in self._ask(package, list_services="*").services.service)
+
+    def files_of(self, symbol):
+        """The names of the files that describe a symbol."""
+        files = self._ask(file_containing_symbol=symbol).files.file_descriptor_proto
+        return [descriptor_pb2.FileDescriptorProto.FromString(f).name for f in files]
 
     def _learn(self, symbol):
         files = [descriptor_pb2.FileDescriptorProto.FromString(f) for f in
