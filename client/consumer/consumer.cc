@@ -265,7 +265,7 @@ void Consumer::Place(Partition& partition, Offset position) {
 }
 
 void Consumer::Fail(const TopicPartition& name, Partition& partition, absl::Status why) {
-  LOG(WARNING) << ToString(name) << " cannot be read on: " << Describe(why);
+  LOG(INFO) << ToString(name) << " cannot be read on: " << Describe(why);
   partition.state = Partition::State::kFailed;
   partition.failure = std::move(why);
   partition.generation = ++last_generation_;
