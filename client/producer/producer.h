@@ -70,7 +70,9 @@ struct ProducerOptions {
 // Transport and executor outlive it.
 //
 //   Producer producer(options, transport, executor, random);
-//   ProducerRecord record{.topic = "t", .key = "k", .value = "v"};
+//   ProducerRecord record;
+//   record.topic = "t";
+//   record.value = "v";
 //   absl::Status taken = producer.Send(std::move(record), [](const Delivery& d) {
 //     if (!d.status.ok()) LOG(ERROR) << Describe(d.status);
 //   });
