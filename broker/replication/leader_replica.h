@@ -150,6 +150,7 @@ class LeaderReplica {
   // --- State
 
   LeaderEpoch leader_epoch() const { return state_.leader_epoch; }
+  PartitionEpoch partition_epoch() const { return state_.partition_epoch; }
   Offset high_watermark() const { return high_watermark_; }
   // The high watermark has reached the epoch's start: before, it may be behind what the last leader
   // told, and "latest" is not known.

@@ -1,23 +1,21 @@
 // conclave-broker: keeps partitions, and serves clients.
 #include <glog/logging.h>
 
-#include <CLI/CLI.hpp>
 #include <future>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "broker/partition/sync_pool.h"
 #include "broker/server/broker_node.h"
 #include "common/clock/system_clock.h"
 #include "common/config/broker_config.h"
-#include "common/config/settings_file.h"
 #include "common/error/error.h"
 #include "common/executor/thread_executor.h"
 #include "common/fs/posix_file_system.h"
 #include "common/identity/identity.h"
 #include "common/process/process.h"
+#include "common/process/server_main.h"
 #include "common/random/entropy.h"
 #include "common/transport/grpc_transport.h"
 #include "common/transport/listen_check.h"
@@ -28,21 +26,8 @@ namespace {
 // As long as a session: the controller fences a broker that is gone for longer by itself.
 constexpr Duration kShutdownTimeout = Duration::Seconds(6);
 
-absl::StatusOr<BrokerConfig> LoadConfig(const std::string& path,
-                                        const std::vector<std::string>& overrides) {
-  const auto settings = LoadSettings(BrokerSettings(), path, overrides);
-  if (!settings.ok()) return settings.status();
-  return MakeBrokerConfig(*settings);
-}
-
-// What others connect to: as configured, with the port that was chosen for port 0.
-std::string AdvertisedEndpoint(const BrokerConfig& config, const Server& server) {
-  if (config.advertised_listener) return ToString(*config.advertised_listener);
-  return server.endpoint();
-}
-
 // Asks to be let go, and waits for that, or for the end of the time.
-void ShutDown(BrokerNode& node, Executor& executor) {
+void Leave(BrokerNode& node, Executor& executor) {
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> gone = done->get_future();
   executor.Post([&node, done] { node.Shutdown([done] { done->set_value(); }); });
@@ -52,9 +37,18 @@ void ShutDown(BrokerNode& node, Executor& executor) {
   }
 }
 
-absl::Status Run(const std::string& path, const std::vector<std::string>& overrides) {
-  const TerminationSignals signals;
-  auto config = LoadConfig(path, overrides);
+// Without it the next start recovers, as after a crash.
+void CloseLogs(BrokerNode& node) {
+  auto closed = std::make_shared<std::promise<absl::Status>>();
+  std::future<absl::Status> outcome = closed->get_future();
+  node.Close([closed](const absl::Status& status) { closed->set_value(status); });
+  if (const absl::Status status = outcome.get(); !status.ok()) {
+    LOG(WARNING) << "not a clean stop: " << Describe(status);
+  }
+}
+
+absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
+  auto config = MakeBrokerConfig(settings);
   if (!config.ok()) return config.status();
   PosixFileSystem fs;
   auto identity = OpenIdentity(fs, config->data_dir, NodeRole::kBroker, config->broker_id.value());
@@ -65,29 +59,42 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
   const SystemClock clock;
   GrpcTransport transport;
   ThreadExecutor executor(clock, {.name = "broker"});
+  ThreadExecutor partitions(clock, {.name = "partitions"});
+  ThreadExecutor background(clock, {.name = "background"});
+  SyncPool syncs(config->sync_threads);
   Server* health = nullptr;
-  BrokerNode node(*config, *identity,
-                  {.transport = transport,
-                   .executor = executor,
-                   .random = Random(EntropySeed()),
-                   .on_fatal = [](const absl::Status& why) { EndProcess(why); },
-                   .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  auto created = BrokerNode::Create(
+      *config, *identity,
+      {.transport = transport,
+       .executor = executor,
+       .partitions = partitions,
+       .background = background,
+       .fs = fs,
+       .syncs = syncs,
+       .random = Random(EntropySeed()),
+       .on_fatal = [](const absl::Status& why) { EndProcess(why); },
+       .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  if (!created.ok()) return created.status();
+  BrokerNode& node = **created;
   MethodTable methods;
   node.AddMethods(methods);
   auto server = transport.Listen(ToString(config->listener), methods.Take());
-  if (!server.ok()) return server.status();
+  if (!server.ok()) {
+    node.Abandon();
+    return server.status();
+  }
   health = server->get();
   health->SetServing(false);
-  const std::string endpoint = AdvertisedEndpoint(*config, **server);
+  const std::string endpoint = AdvertisedEndpoint(config->advertised_listener, **server);
   executor.Post([&node, endpoint] { node.Start(endpoint); });
   LOG(INFO) << "broker " << config->broker_id << " of cluster " << identity->cluster_id
             << ", directory " << identity->directory_id;
-  std::cout << "listening on " << (*server)->endpoint() << std::endl;
-
-  const int signal = signals.Wait();
-  LOG(INFO) << "stopping on signal " << signal;
-  ShutDown(node, executor);
+  AnnounceAndWait(**server, signals);
+  Leave(node, executor);
+  CloseLogs(node);
   executor.Stop();
+  partitions.Stop();
+  background.Stop();
   server->reset();
   return absl::OkStatus();
 }
@@ -96,15 +103,11 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
 }  // namespace conclave::broker
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
-      "Its data directory is formatted once with 'conclave storage format --role broker'.");
-  std::string config;
-  std::vector<std::string> overrides;
-  app.add_option("--config", config, "Configuration file (TOML)");
-  app.add_option("--set", overrides, "key=value: a setting, over what the file says")
-      ->allow_extra_args(false);
-  CLI11_PARSE(app, argc, argv);
-  conclave::InitLogging(argv[0]);
-  return conclave::ExitCodeOf(conclave::broker::Run(config, overrides));
+  return conclave::ServerMain(
+      argc, argv,
+      {.description =
+           "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
+           "Its data directory is formatted once with 'conclave storage format --role broker'.",
+       .schema = conclave::BrokerSettings(),
+       .run = conclave::broker::Run});
 }

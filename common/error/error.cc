@@ -112,6 +112,7 @@ absl::StatusCode CanonicalCode(v1::ErrorCode code) {
     case v1::INVALID_REPLICATION_FACTOR:
     case v1::INVALID_REPLICA_ASSIGNMENT:
     case v1::INVALID_CONFIG:
+    case v1::TOPIC_DELETED:
     case v1::CORRUPT_MESSAGE:
     case v1::MESSAGE_TOO_LARGE:
     case v1::INVALID_TIMESTAMP:

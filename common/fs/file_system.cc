@@ -20,7 +20,7 @@ absl::StatusOr<std::string> ReadWholeFile(FileSystem& fs, const std::string& pat
 }
 
 absl::Status WriteFileAtomically(FileSystem& fs, const std::string& path, std::string_view bytes) {
-  const std::string side = path + ".new";
+  const std::string side = path + kSideSuffix;
   // One left by a crash is of no use.
   if (absl::Status removed = fs.RemoveFile(side); !removed.ok() && !absl::IsNotFound(removed)) {
     return removed;

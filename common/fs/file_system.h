@@ -103,6 +103,9 @@ class FileSystem {
 absl::StatusOr<std::string> ReadWholeFile(FileSystem& fs, const std::string& path,
                                           uint64_t limit_bytes);
 
+// What is written to the side stands under the file's name with this behind it.
+inline constexpr char kSideSuffix[] = ".new";
+
 // Written to the side, synced, renamed, directory synced: after a crash the file is whole, old or
 // new. `path` has a directory part.
 absl::Status WriteFileAtomically(FileSystem& fs, const std::string& path, std::string_view bytes);

@@ -63,7 +63,8 @@ const std::set<PartitionId>& MetadataImage::PartitionsLedBy(BrokerId broker) con
 bool operator==(const MetadataImage& a, const MetadataImage& b) {
   return a.position_ == b.position_ && a.cluster_id_ == b.cluster_id_ &&
          a.next_producer_id_ == b.next_producer_id_ && a.brokers_ == b.brokers_ &&
-         a.topics_ == b.topics_ && a.broker_configs_ == b.broker_configs_;
+         a.topics_ == b.topics_ && a.deleted_topics_ == b.deleted_topics_ &&
+         a.broker_configs_ == b.broker_configs_;
 }
 
 void MetadataImage::PutBroker(Broker broker) {

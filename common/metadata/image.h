@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/metadata/broker.h"
+#include "common/metadata/deleted_topics.h"
 #include "common/metadata/delta.h"
 #include "common/metadata/partition.h"
 #include "common/metadata/position.h"
@@ -24,7 +25,8 @@ namespace conclave {
 //
 // After every batch: each partition's leader is a registered, unfenced broker in its ISR; replicas
 // are on registered brokers; partitions of a topic are numbered without gaps; no two topics collide
-// by name; see also Partition, Broker. A value type; copying is linear in the cluster.
+// by name, and none has the id of a deleted one; see also Partition, Broker. A value type; copying
+// is linear in the cluster.
 class MetadataImage {
  public:
   // Replays `batch`, which stands at `position`. A batch that is malformed, or contradicts what is
@@ -52,6 +54,8 @@ class MetadataImage {
   const std::map<TopicId, Topic>& topics() const { return topics_; }
   // By resource name: a broker's id in decimal, or "" for the default of all brokers.
   const std::map<std::string, ConfigMap>& broker_configs() const { return broker_configs_; }
+  // Their ids are not given again.
+  const DeletedTopics& deleted_topics() const { return deleted_topics_; }
   size_t partition_count() const { return partition_count_; }
 
   // nullptr: there is none. Valid until the image changes.
@@ -89,6 +93,7 @@ class MetadataImage {
   ProducerId next_producer_id_;
   std::map<BrokerId, Broker> brokers_;
   std::map<TopicId, Topic> topics_;
+  DeletedTopics deleted_topics_;
   std::map<std::string, ConfigMap> broker_configs_;
 
   // Derived from the above.

@@ -110,6 +110,7 @@ v1::MetadataImageProto MetadataImage::ToProto() const {
     }
   }
   proto.set_next_producer_id(next_producer_id_.value());
+  for (const TopicId& id : deleted_topics_.in_order()) proto.add_deleted_topic_ids(id.ToBytes());
   return proto;
 }
 
@@ -125,6 +126,9 @@ absl::StatusOr<MetadataImage> MetadataImage::FromProto(const v1::MetadataImagePr
         proto, [&](const v1::MetadataRecord& record) { return replay.Record(record); });
     if (!status.ok()) return status;
     if (status = CheckNoPartitionTwice(proto, image); !status.ok()) return status;
+    for (const std::string& id : proto.deleted_topic_ids()) {
+      if (status = replay.RestoreDeleted(id); !status.ok()) return status;
+    }
     return replay.Finish();
   };
   if (auto status = restore(); !status.ok()) {

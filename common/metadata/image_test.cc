@@ -93,6 +93,38 @@ TEST_F(ImageTest, RoundTripsThroughProto) {
   EXPECT_EQ(back->PartitionsLedBy(BrokerId(1)), image_.PartitionsLedBy(BrokerId(1)));
 }
 
+TEST_F(ImageTest, ADeletedTopicsIdIsNotGivenAgain) {
+  Apply(BatchOf().RemoveTopic(topic_));
+  EXPECT_TRUE(image_.deleted_topics().Contains(topic_));
+  EXPECT_EQ((Refuse(BatchOf().Topic(topic_, "t").Whole(topic_, 0, PartitionOn({1})))),
+            v1::CORRUPT_MESSAGE);
+  const auto back = MetadataImage::FromProto(image_.ToProto(), image_.position());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE(*back == image_);
+  EXPECT_TRUE(back->deleted_topics().Contains(topic_));
+}
+
+TEST_F(ImageTest, TheOldestOfManyDeletedTopicsAreForgotten) {
+  const uint64_t many = DeletedTopics::kMaxRemembered;
+  // In one batch, which is also taken back as a whole.
+  BatchOf batch;
+  for (uint64_t n = 10; n < 10 + many + 2; ++n) {
+    batch.Topic(TopicNumber(n), "n" + std::to_string(n)).RemoveTopic(TopicNumber(n));
+  }
+  BatchOf broken = batch;
+  Refuse(broken.RemoveTopic(TopicNumber(2)));
+  Apply(batch);
+  EXPECT_EQ(image_.deleted_topics().in_order().size(), many);
+  EXPECT_FALSE(image_.deleted_topics().Contains(TopicNumber(11)));
+  EXPECT_EQ(image_.deleted_topics().in_order().front(), TopicNumber(12));
+  EXPECT_TRUE(image_.deleted_topics().Contains(TopicNumber(12)));
+  EXPECT_EQ(image_.deleted_topics().in_order().back(), TopicNumber(11 + many));
+  // Undone with the oldest back in its place.
+  Refuse(BatchOf().RemoveTopic(topic_).RemoveTopic(topic_));
+  Apply(BatchOf().Topic(TopicNumber(11), "again"));
+  EXPECT_NE(image_.FindTopic(TopicNumber(11)), nullptr);
+}
+
 TEST_F(ImageTest, ANewIncarnationIsFencedUnderItsIndex) {
   Partition p0 = P(0);
   p0.leader = BrokerId(2);
@@ -199,6 +231,16 @@ TEST_F(ImageTest, FromProtoChecksWhatReplayWould) {
   EXPECT_FALSE(MetadataImage::FromProto(proto, At(4)).ok());
   proto = image_.ToProto();
   *proto.add_brokers() = proto.brokers(0);
+  EXPECT_FALSE(MetadataImage::FromProto(proto, At(4)).ok());
+  for (const std::string& id : {topic_.ToBytes(), std::string("short"), std::string(16, '\0')}) {
+    proto = image_.ToProto();
+    proto.add_deleted_topic_ids(id);
+    EXPECT_FALSE(MetadataImage::FromProto(proto, At(4)).ok());
+  }
+  proto = image_.ToProto();
+  proto.add_deleted_topic_ids(TopicNumber(5).ToBytes());
+  EXPECT_TRUE(MetadataImage::FromProto(proto, At(4)).ok());
+  proto.add_deleted_topic_ids(TopicNumber(5).ToBytes());
   EXPECT_FALSE(MetadataImage::FromProto(proto, At(4)).ok());
 }
 

@@ -79,6 +79,16 @@ absl::Status MetadataReplay::Restore(const v1::BrokerState& state) {
   return absl::OkStatus();
 }
 
+absl::Status MetadataReplay::RestoreDeleted(const std::string& topic_id) {
+  const auto id = TopicId::FromBytes(topic_id);
+  if (!id || id->IsNone()) return Refused("a deleted topic's id is no id");
+  if (image_.FindTopic(*id) != nullptr || image_.deleted_topics_.Contains(*id)) {
+    return Refused(absl::StrCat("deleted topic ", id->ToString(), " is there a second time"));
+  }
+  RememberDeleted(*id);
+  return absl::OkStatus();
+}
+
 absl::Status MetadataReplay::Finish() {
   for (BrokerId id : delta_.brokers) {
     const Broker* broker = image_.FindBroker(id);
@@ -172,6 +182,9 @@ absl::Status MetadataReplay::Replay(const v1::TopicRecord& record) {
   if (image_.FindTopic(*id) != nullptr) {
     return Refused(absl::StrCat("topic id ", id->ToString(), " is taken"));
   }
+  if (image_.deleted_topics_.Contains(*id)) {
+    return Refused(absl::StrCat("topic id ", id->ToString(), " is that of a deleted topic"));
+  }
   if (const Topic* other = image_.FindColliding(record.name()); other != nullptr) {
     return Refused(absl::StrCat("topic ", record.name(), " collides with topic ", other->name));
   }
@@ -187,6 +200,7 @@ absl::Status MetadataReplay::Replay(const v1::RemoveTopicRecord& record) {
   auto topic = std::make_shared<Topic>(image_.TakeTopic(*id));
   delta_.TopicDeleted(*id, topic->name);
   undo_.push_back([this, topic] { image_.PutTopic(std::move(*topic)); });
+  RememberDeleted(*id);
   return absl::OkStatus();
 }
 
@@ -301,6 +315,11 @@ void MetadataReplay::PutBroker(Broker broker) {
   }
   image_.PutBroker(std::move(broker));
   delta_.brokers.insert(id);
+}
+
+void MetadataReplay::RememberDeleted(TopicId id) {
+  const auto forgotten = image_.deleted_topics_.Add(id);
+  undo_.push_back([this, forgotten] { image_.deleted_topics_.TakeBack(forgotten); });
 }
 
 absl::Status MetadataReplay::CheckReplicasAreRegistered(const Partition& partition) const {

@@ -2,6 +2,7 @@
 #define CONCLAVE_COMMON_METADATA_REPLAY_H_
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,8 @@ class MetadataReplay {
   absl::Status Record(const v1::MetadataRecord& record);
   // A broker as an image's proto holds it: more than a record of the log can say.
   absl::Status Restore(const v1::BrokerState& state);
+  // The next of an image's deleted topics, once all its topics are in.
+  absl::Status RestoreDeleted(const std::string& topic_id);
 
   // What must hold between brokers and partitions once all records are in; then takes the position.
   absl::Status Finish();
@@ -42,6 +45,7 @@ class MetadataReplay {
   absl::Status Replay(const v1::ProducerIdsRecord& record);
 
   void PutBroker(Broker broker);
+  void RememberDeleted(TopicId id);
   absl::Status CheckReplicasAreRegistered(const Partition& partition) const;
   absl::Status CheckLeader(const PartitionId& id) const;
 

@@ -18,20 +18,25 @@ bool CallsInFlight::Add(grpc::ClientContext* context) {
   std::lock_guard lock(mutex_);
   if (ending_) return false;
   calls_.insert(context);
+  ++held_;
   return true;
 }
 
-void CallsInFlight::Remove(grpc::ClientContext* context) {
+void CallsInFlight::Remove(std::unique_ptr<grpc::ClientContext> context) {
+  {
+    std::lock_guard lock(mutex_);
+    calls_.erase(context.get());
+  }
+  context.reset();
   std::lock_guard lock(mutex_);
-  calls_.erase(context);
-  if (calls_.empty()) none_left_.notify_all();
+  if (--held_ == 0) none_left_.notify_all();
 }
 
 void CallsInFlight::EndAll() {
   std::unique_lock lock(mutex_);
   ending_ = true;
   for (grpc::ClientContext* call : calls_) call->TryCancel();
-  none_left_.wait(lock, [this] { return calls_.empty(); });
+  none_left_.wait(lock, [this] { return held_ == 0; });
 }
 
 std::shared_ptr<grpc::Channel> Channels::Get(const std::string& endpoint) {
@@ -66,15 +71,15 @@ class ClientEnd : public StreamEnd<ClientReactor> {
   void Begin(std::shared_ptr<grpc::Channel> channel, const std::string& method,
              MonotonicTime deadline) {
     std::lock_guard lock(mutex_);
-    if (!calls_.Add(&context_)) {
+    if (!calls_.Add(context_.get())) {
       ended_ = true;
       PostClosed(absl::CancelledError("this node is stopping"));
       return;
     }
     self_ = shared_from_this();
-    SetDeadline(context_, deadline, executor_.clock());
+    SetDeadline(*context_, deadline, executor_.clock());
     grpc::GenericStub stub(std::move(channel));
-    stub.PrepareBidiStreamingCall(&context_, method, {}, this);
+    stub.PrepareBidiStreamingCall(context_.get(), method, {}, this);
     // A hold keeps OnDone away while writes may still come from outside gRPC's callbacks.
     AddHold();
     started_ = true;
@@ -94,7 +99,7 @@ class ClientEnd : public StreamEnd<ClientReactor> {
     std::lock_guard lock(mutex_);
     abandoned_ = true;
     if (ended_) return;
-    context_.TryCancel();
+    context_->TryCancel();
     // A paused reader has no read outstanding whose failure would end the call.
     End();
   }
@@ -104,7 +109,7 @@ class ClientEnd : public StreamEnd<ClientReactor> {
     std::lock_guard lock(mutex_);
     ended_ = true;
     PostClosed(FromGrpcStatus(status, endpoint_));
-    calls_.Remove(&context_);
+    calls_.Remove(std::move(context_));
     self = std::move(self_);
   }
 
@@ -127,7 +132,8 @@ class ClientEnd : public StreamEnd<ClientReactor> {
 
   CallsInFlight& calls_;
   const std::string endpoint_;
-  grpc::ClientContext context_;
+  // Until gRPC is done with the call.
+  std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
   bool ended_ = false;
   bool half_closed_ = false;
 };
@@ -146,7 +152,7 @@ class GrpcClientStream : public ClientStream {
 };
 
 struct UnaryCall {
-  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
   grpc::ByteBuffer request;
   grpc::ByteBuffer response;
   Transport::CallDone done;
@@ -169,14 +175,14 @@ void StartGrpcCall(std::shared_ptr<grpc::Channel> channel, CallsInFlight& calls,
   auto call = std::make_shared<UnaryCall>();
   call->request = ToByteBuffer(request);
   call->done = std::move(done);
-  if (!calls.Add(&call->context)) {
+  if (!calls.Add(call->context.get())) {
     executor.Post([call] { call->done(absl::CancelledError("this node is stopping")); });
     return;
   }
-  SetDeadline(call->context, options.deadline, executor.clock());
+  SetDeadline(*call->context, options.deadline, executor.clock());
   grpc::GenericStub stub(std::move(channel));
   stub.UnaryCall(
-      &call->context, method, {}, &call->request, &call->response,
+      call->context.get(), method, {}, &call->request, &call->response,
       [call, &calls, &executor, endpoint](const grpc::Status& status) {
         absl::StatusOr<Buffer> result;
         if (status.ok()) {
@@ -187,7 +193,7 @@ void StartGrpcCall(std::shared_ptr<grpc::Channel> channel, CallsInFlight& calls,
         executor.Post([done = std::move(call->done), result = std::move(result)]() mutable {
           done(std::move(result));
         });
-        calls.Remove(&call->context);
+        calls.Remove(std::move(call->context));
       });
 }
 

@@ -4,6 +4,7 @@
 #include <grpcpp/channel.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,8 +24,12 @@ class CallsInFlight {
  public:
   // False once EndAll has begun: the call must not be started.
   bool Add(grpc::ClientContext* context);
-  void Remove(grpc::ClientContext* context);
-  // Cancels every call and returns when gRPC has let go of all.
+  // From gRPC's last callback of the call. Destroys the context before the call counts as gone: it
+  // holds the channel, and were that the last to use gRPC's callback threads, gRPC 1.51 would try
+  // to join them from one of them, and go on with what it has freed.
+  void Remove(std::unique_ptr<grpc::ClientContext> context);
+  // Cancels every call and returns when gRPC has let go of all. The channels' users are then none
+  // but the caller.
   void EndAll();
 
  private:
@@ -32,6 +37,8 @@ class CallsInFlight {
   std::condition_variable none_left_;
   bool ending_ = false;
   std::set<grpc::ClientContext*> calls_;
+  // Those in calls_, and those whose contexts are being destroyed.
+  size_t held_ = 0;
 };
 
 // One channel to an endpoint, kept while the transport lives. Thread-safe.

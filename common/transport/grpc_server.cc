@@ -1,6 +1,5 @@
 #include "common/transport/grpc_server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
@@ -14,11 +13,13 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "common/transport/grpc_options.h"
+#include "common/transport/grpc_reflection.h"
 #include "common/transport/grpc_stream_end.h"
 #include "common/transport/listen_check.h"
 
@@ -181,7 +182,6 @@ class GrpcServer : public Server {
   ~GrpcServer() override {
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now());
-    Retire({std::move(services_), std::move(server_)});
   }
 
   absl::Status Start(const std::string& endpoint, std::vector<ServerMethod> methods) {
@@ -190,7 +190,6 @@ class GrpcServer : public Server {
     if (absl::Status free = CheckCanListen(*host); !free.ok()) return free;
 
     grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     ApplyServerOptions(builder);
     int port = 0;
@@ -201,7 +200,13 @@ class GrpcServer : public Server {
       if (raw == nullptr) raw = std::make_unique<RawService>();
       raw->Add(std::move(method));
     }
-    for (auto& [name, service] : services_) builder.RegisterService(service.get());
+    std::set<std::string> names = {"grpc.health.v1.Health"};
+    for (auto& [name, service] : services_) {
+      builder.RegisterService(service.get());
+      names.insert(name);
+    }
+    reflection_ = ReflectionServices(std::move(names));
+    for (auto& service : reflection_) builder.RegisterService(service.get());
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return absl::UnavailableError(absl::StrCat("cannot listen on ", endpoint,
@@ -212,28 +217,15 @@ class GrpcServer : public Server {
     return absl::OkStatus();
   }
 
-  struct Retired {
-    std::map<std::string, std::unique_ptr<RawService>> services;
-    std::unique_ptr<grpc::Server> server;
-  };
-
-  // A server that has shut down is kept to the end of the process: a polling thread of gRPC 1.51's
-  // synchronous services (reflection is one) may still be inside the completion queue that
-  // destroying the server destroys, which aborts the process.
-  static void Retire(Retired retired) {
-    static std::mutex mutex;
-    static auto* const kept = new std::vector<Retired>;
-    std::lock_guard lock(mutex);
-    kept->push_back(std::move(retired));
-  }
-
   std::string endpoint() const override { return endpoint_; }
   void SetServing(bool serving) override {
     server_->GetHealthCheckService()->SetServingStatus(serving);
   }
 
  private:
+  // Nothing here may be synchronous: that brings completion queues and threads of its own.
   std::map<std::string, std::unique_ptr<RawService>> services_;
+  std::vector<std::unique_ptr<grpc::Service>> reflection_;
   std::unique_ptr<grpc::Server> server_;
   std::string endpoint_;
 };

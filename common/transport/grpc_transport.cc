@@ -1,33 +1,17 @@
 #include "common/transport/grpc_transport.h"
 
-#include <grpc/grpc.h>
-
 #include <utility>
 
 #include "common/transport/grpc_client.h"
 #include "common/transport/grpc_server.h"
 
 namespace conclave {
-namespace {
-
-// gRPC lets go of a call a moment after it has told of its end. Were the library shut down with its
-// last user meanwhile, that would touch what is gone; so it stays until the process ends.
-void KeepGrpcInitialized() {
-  static const bool initialized = [] {
-    grpc_init();
-    return true;
-  }();
-  static_cast<void>(initialized);
-}
-
-}  // namespace
-
 struct GrpcTransport::State {
   grpc_transport::Channels channels;
   grpc_transport::CallsInFlight calls;
 };
 
-GrpcTransport::GrpcTransport() : state_(std::make_unique<State>()) { KeepGrpcInitialized(); }
+GrpcTransport::GrpcTransport() : state_(std::make_unique<State>()) {}
 
 GrpcTransport::~GrpcTransport() { state_->calls.EndAll(); }
 

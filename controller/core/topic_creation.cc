@@ -91,6 +91,11 @@ class TopicCreation {
                        absl::StrCat("the topic id asked for ", topic.name(), " is that of topic ",
                                     holder->name, "; draw another"));
     }
+    if (image_.deleted_topics().Contains(*id)) {
+      return MakeError(v1::TOPIC_DELETED,
+                       absl::StrCat("the topic of the id asked for ", topic.name(),
+                                    " has been deleted; to have it again, draw another id"));
+    }
     return *id;
   }
 
@@ -240,7 +245,7 @@ class TopicCreation {
     while (true) {
       const uint64_t high = random_.Next();
       const TopicId id = TopicId::FromRandom(high, random_.Next());
-      if (image_.FindTopic(id) == nullptr) return id;
+      if (image_.FindTopic(id) == nullptr && !image_.deleted_topics().Contains(id)) return id;
     }
   }
 

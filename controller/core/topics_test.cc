@@ -221,6 +221,26 @@ TEST_F(TopicsTest, ACreationSentAgainUnderItsIdIsAnsweredAsCreated) {
   }
 }
 
+TEST_F(TopicsTest, ACreationRepeatedLateDoesNotBringADeletedTopicBack) {
+  v1::NewTopic topic = WithCounts("gone", 2, 3);
+  topic.set_topic_id(TopicId::FromRandom(7, 8).ToBytes());
+  Send({topic});
+  v1::DeleteTopicsRequest request;
+  request.add_names("gone");
+  Do(core.DeleteTopics(request, Requester::kUser, now));
+  // Also before the deletion is committed.
+  EXPECT_EQ(CodeOf(topic), v1::TOPIC_DELETED);
+  Commit();
+  EXPECT_EQ(CodeOf(topic), v1::TOPIC_DELETED);
+  v1::NewTopic other = topic;
+  other.set_name("other");
+  EXPECT_EQ(CodeOf(other), v1::TOPIC_DELETED);
+  EXPECT_FALSE(IsRetriable(v1::TOPIC_DELETED));
+  EXPECT_TRUE(HasNoEffect(v1::TOPIC_DELETED));
+  topic.set_topic_id(TopicId::FromRandom(7, 9).ToBytes());
+  EXPECT_EQ(CodeOf(topic), v1::NONE);
+}
+
 TEST_F(TopicsTest, DeletionIsOneCommitAlsoWithABrokerAway) {
   Create("t", {{1, 2, 3}});
   Send({Named("__consumer_offsets")}, Requester::kCluster);

@@ -1,20 +1,18 @@
 // conclave-controller: one member of the quorum that keeps the cluster's metadata.
 #include <glog/logging.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/clock/system_clock.h"
 #include "common/config/controller_config.h"
-#include "common/config/settings_file.h"
 #include "common/error/error.h"
 #include "common/executor/thread_executor.h"
 #include "common/fs/posix_file_system.h"
 #include "common/identity/identity.h"
 #include "common/process/process.h"
+#include "common/process/server_main.h"
 #include "common/random/entropy.h"
 #include "common/transport/grpc_transport.h"
 #include "controller/server/controller_node.h"
@@ -47,16 +45,8 @@ absl::StatusOr<Opened> OpenData(FileSystem& fs, const ControllerConfig& config) 
   return opened;
 }
 
-absl::StatusOr<ControllerConfig> LoadConfig(const std::string& path,
-                                            const std::vector<std::string>& overrides) {
-  const auto settings = LoadSettings(ControllerSettings(), path, overrides);
-  if (!settings.ok()) return settings.status();
-  return MakeControllerConfig(*settings);
-}
-
-absl::Status Run(const std::string& path, const std::vector<std::string>& overrides) {
-  const TerminationSignals signals;
-  auto config = LoadConfig(path, overrides);
+absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
+  auto config = MakeControllerConfig(settings);
   if (!config.ok()) return config.status();
   PosixFileSystem fs;
   auto opened = OpenData(fs, *config);
@@ -81,15 +71,11 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
   auto server = transport.Listen(ToString(config->listener), methods.Take());
   if (!server.ok()) return server.status();
   (*server)->SetServing(true);
-  const std::string endpoint =
-      config->advertised_listener ? ToString(*config->advertised_listener) : (*server)->endpoint();
+  const std::string endpoint = AdvertisedEndpoint(config->advertised_listener, **server);
   executor.Post([&node, endpoint] { (*node)->Start(endpoint); });
   LOG(INFO) << "controller " << config->node_id << " of cluster " << opened->identity.cluster_id
             << ", directory " << opened->identity.directory_id;
-  std::cout << "listening on " << (*server)->endpoint() << std::endl;
-
-  const int signal = signals.Wait();
-  LOG(INFO) << "stopping on signal " << signal;
+  AnnounceAndWait(**server, signals);
   executor.Stop();
   storage_executor.Stop();
   server->reset();
@@ -100,15 +86,12 @@ absl::Status Run(const std::string& path, const std::vector<std::string>& overri
 }  // namespace conclave::controller
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "conclave-controller: one member of the quorum that keeps a Conclave cluster's metadata.\n"
-      "Its data directory is formatted once with 'conclave storage format --role controller'.");
-  std::string config;
-  std::vector<std::string> overrides;
-  app.add_option("--config", config, "Configuration file (TOML)");
-  app.add_option("--set", overrides, "key=value: a setting, over what the file says")
-      ->allow_extra_args(false);
-  CLI11_PARSE(app, argc, argv);
-  conclave::InitLogging(argv[0]);
-  return conclave::ExitCodeOf(conclave::controller::Run(config, overrides));
+  return conclave::ServerMain(
+      argc, argv,
+      {.description =
+           "conclave-controller: one member of the quorum that keeps a Conclave cluster's "
+           "metadata.\n"
+           "Its data directory is formatted once with 'conclave storage format --role controller'.",
+       .schema = conclave::ControllerSettings(),
+       .run = conclave::controller::Run});
 }

@@ -18,7 +18,7 @@ absl::StatusOr<VoterSet> ParseInitialVoters(const std::string& text);
 std::string InitialVotersText(const VoterSet& voters);
 
 // Makes the Raft log, at `path`, of a controller that founds a quorum with `voters`, and is one of
-// them. Refused if there is a log already.
+// them. Whole or not at all; refused if there is a log already that is not just that one.
 absl::Status FormatVoterLog(const std::string& path, const VoterSet& voters,
                             const ReplicaKey& self);
 

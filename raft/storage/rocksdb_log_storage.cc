@@ -6,6 +6,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,102 @@ absl::Status CheckTails(const std::string& path, rocksdb::Env* env) {
                                           " is damaged, and whole ones follow it, at byte ",
                                           damage->whole_at, " for one")));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeDatabase(const std::string& path, const RecoveredState& initial,
+                          rocksdb::Env* env) {
+  rocksdb::Options options = MakeOptions(env, std::make_shared<ErrorListener>());
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status opened = rocksdb::DB::Open(options, path, &raw);
+  if (!opened.ok()) return StorageError(path, "making it", opened);
+  const std::unique_ptr<rocksdb::DB> db(raw);
+  rocksdb::WriteBatch batch;
+  batch.Put(ToSlice(codec::kFormatKey), codec::EncodeFormat());
+  batch.Put(ToSlice(codec::kHardStateKey), codec::EncodeHardState(initial.hard_state));
+  for (const Entry& entry : initial.entries) {
+    batch.Put(codec::EntryKey(entry.index), codec::EncodeEntry(entry));
+  }
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  const rocksdb::Status written = db->Write(synced, &batch);
+  if (!written.ok()) return StorageError(path, "writing its first state", written);
+  const rocksdb::Status closed = db->Close();
+  if (!closed.ok()) return StorageError(path, "closing it", closed);
+  return absl::OkStatus();
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status SyncDirectory(const std::string& path, rocksdb::Env* env) {
+  std::unique_ptr<rocksdb::Directory> directory;
+  rocksdb::Status status = env->NewDirectory(path, &directory);
+  if (status.ok()) status = directory->Fsync();
+  if (!status.ok()) return StorageError(path, "syncing the directory", status);
+  return absl::OkStatus();
+}
+
+// With the files in it; none if it is not there.
+absl::Status RemoveDirectory(const std::string& path, rocksdb::Env* env) {
+  std::vector<std::string> names;
+  rocksdb::Status status = env->GetChildren(path, &names);
+  if (status.IsNotFound()) return absl::OkStatus();
+  for (const std::string& name : names) {
+    if (!status.ok()) break;
+    if (name == "." || name == "..") continue;
+    status = env->DeleteFile(path + "/" + name);
+  }
+  if (status.ok()) status = env->DeleteDir(path);
+  if (!status.ok()) {
+    return StorageError(path, "removing what an interrupted creation left", status);
+  }
+  return absl::OkStatus();
+}
+
+// False where there is nothing but what opening a database that is not there leaves.
+absl::StatusOr<bool> HoldsData(const std::string& path, rocksdb::Env* env) {
+  std::vector<std::string> names;
+  const rocksdb::Status listed = env->GetChildren(path, &names);
+  if (listed.IsNotFound()) return false;
+  if (!listed.ok()) return StorageError(path, "looking for it", listed);
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name != "." && name != ".." && name != "LOCK" && name.compare(0, 3, "LOG") != 0;
+  });
+}
+
+bool SameEntry(const Entry& a, const Entry& b) {
+  return a.index == b.index && a.term == b.term && a.kind == b.kind && *a.data == *b.data;
+}
+
+// OK if the database at `path` is as Create with `initial` leaves it.
+absl::Status CheckIsMade(const std::string& path, const RecoveredState& initial,
+                         rocksdb::Env* env) {
+  const auto refused = [&](const std::string& why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Raft log in ", path, " is there already ", why,
+                     ". Nothing was touched; choose another directory, or remove this one to give "
+                     "its data up"));
+  };
+  auto log = RocksDbLogStorage::OpenReadOnly(path, env);
+  if (!log.ok()) {
+    return refused(absl::StrCat("and cannot be read: ", std::string(log.status().message())));
+  }
+  const auto state = (*log)->Load();
+  if (!state.ok()) {
+    return refused(absl::StrCat("and cannot be read: ", std::string(state.status().message())));
+  }
+  if (!(state->hard_state == initial.hard_state) ||
+      !std::equal(state->entries.begin(), state->entries.end(), initial.entries.begin(),
+                  initial.entries.end(), SameEntry)) {
+    return refused(absl::StrCat("and holds other data: ", state->entries.size(),
+                                " entries, at term ", state->hard_state.term.value()));
   }
   return absl::OkStatus();
 }
@@ -197,26 +294,20 @@ RocksDbLogStorage::~RocksDbLogStorage() = default;
 
 absl::Status RocksDbLogStorage::Create(const std::string& path, const RecoveredState& initial,
                                        rocksdb::Env* env) {
-  rocksdb::Options options = MakeOptions(env, std::make_shared<ErrorListener>());
-  options.create_if_missing = true;
-  options.error_if_exists = true;
-  rocksdb::DB* raw = nullptr;
-  const rocksdb::Status opened = rocksdb::DB::Open(options, path, &raw);
-  if (!opened.ok()) return StorageError(path, "making it", opened);
-  const std::unique_ptr<rocksdb::DB> db(raw);
-  rocksdb::WriteBatch batch;
-  batch.Put(ToSlice(codec::kFormatKey), codec::EncodeFormat());
-  batch.Put(ToSlice(codec::kHardStateKey), codec::EncodeHardState(initial.hard_state));
-  for (const Entry& entry : initial.entries) {
-    batch.Put(codec::EntryKey(entry.index), codec::EncodeEntry(entry));
-  }
-  rocksdb::WriteOptions synced;
-  synced.sync = true;
-  const rocksdb::Status written = db->Write(synced, &batch);
-  if (!written.ok()) return StorageError(path, "writing its first state", written);
-  const rocksdb::Status closed = db->Close();
-  if (!closed.ok()) return StorageError(path, "closing it", closed);
-  return absl::OkStatus();
+  if (env == nullptr) env = rocksdb::Env::Default();
+  const auto there = HoldsData(path, env);
+  if (!there.ok()) return there.status();
+  if (*there) return CheckIsMade(path, initial, env);
+  if (absl::Status cleared = RemoveDirectory(path, env); !cleared.ok()) return cleared;
+  // Made to the side and renamed when all of it is durable: whatever stands under its own name is
+  // whole, and what is left beside it by a crash was never anybody's.
+  const std::string side = path + kSideSuffix;
+  if (absl::Status cleared = RemoveDirectory(side, env); !cleared.ok()) return cleared;
+  if (absl::Status made = MakeDatabase(side, initial, env); !made.ok()) return made;
+  if (absl::Status synced = SyncDirectory(side, env); !synced.ok()) return synced;
+  const rocksdb::Status renamed = env->RenameFile(side, path);
+  if (!renamed.ok()) return StorageError(path, "giving it its name", renamed);
+  return SyncDirectory(ParentOf(path), env);
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbLogStorage>> RocksDbLogStorage::Open(const std::string& path,

@@ -35,8 +35,14 @@ namespace conclave::raft {
 // is refused: RocksDB itself would cut there at a damaged length or at zeros (see tail_check.h).
 class RocksDbLogStorage : public LogStorage {
  public:
-  // Makes a database that holds `initial`. FailedPrecondition, with nothing changed, if `path` has
-  // one already. `env` is for tests; null is the operating system's.
+  // What is being made stands under the path with this behind it; a crash may leave it there, and
+  // the next Create removes it.
+  static constexpr char kSideSuffix[] = ".new";
+
+  // Makes a database that holds `initial`, whole or not at all; its parent directory is there. If
+  // `path` has one that holds just that, Create has been here before, and it is left as it is;
+  // FailedPrecondition, with nothing changed, if it has anything else. `env` is for tests; null is
+  // the operating system's.
   static absl::Status Create(const std::string& path, const RecoveredState& initial,
                              rocksdb::Env* env = nullptr);
 

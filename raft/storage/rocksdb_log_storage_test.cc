@@ -162,10 +162,20 @@ TEST_F(RocksDbLogStorageTest, IsNotMadeTwice) {
   Append({EntriesFrom(2, 3, 1)});
   storage_.reset();
   const absl::Status again = RocksDbLogStorage::Create(kPath, Initial(), disk_.env());
-  EXPECT_FALSE(again.ok());
+  EXPECT_EQ(again.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(std::string(again.message()).find(kPath), std::string::npos) << again;
   Open();
   EXPECT_EQ(state_.entries.size(), 4u);
+}
+
+TEST_F(RocksDbLogStorageTest, MadeAgainWithTheSameStateItIsLeftAsItIs) {
+  Create();
+  const auto before = disk_.Contents();
+  Create();
+  EXPECT_EQ(disk_.Contents(), before);
+  const absl::Status other = RocksDbLogStorage::Create(kPath, RecoveredState(), disk_.env());
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition) << other;
+  EXPECT_EQ(disk_.Contents(), before);
 }
 
 TEST_F(RocksDbLogStorageTest, WhatIsNotThereIsNotMadeByOpening) {

@@ -55,15 +55,21 @@ class Reflected:
     def close(self):
         self._channel.close()
 
-    def _ask(self, **request):
+    def _ask(self, package="grpc.reflection.v1alpha", **request):
+        # The messages of v1 and v1alpha have the same wire form.
         call = self._channel.stream_stream(
-            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            f"/{package}.ServerReflection/ServerReflectionInfo",
             request_serializer=self._request.SerializeToString,
             response_deserializer=self._response.FromString)
         return next(iter(call(iter([self._request(**request)]), timeout=30)))
 
-    def services(self):
-        return sorted(s.name for s in self._ask(list_services="*").services.service)
+    def services(self, package="grpc.reflection.v1alpha"):
+        return sorted(s.name for s in self._ask(package, list_services="*").services.service)
+
+    def files_of(self, symbol):
+        """The names of the files that describe a symbol."""
+        files = self._ask(file_containing_symbol=symbol).files.file_descriptor_proto
+        return [descriptor_pb2.FileDescriptorProto.FromString(f).name for f in files]
 
     def _learn(self, symbol):
         files = [descriptor_pb2.FileDescriptorProto.FromString(f) for f in
@@ -77,17 +83,29 @@ class Reflected:
                     self._known.add(name)
                     del waiting[name]
 
-    def call(self, service, method, **fields):
-        """A unary call of any service the server has, by names alone."""
+    def _method(self, kind, service, method):
+        """A callable for the method, and a new request of its type."""
         self._learn(service)
         described = self._pool.FindServiceByName(service).FindMethodByName(method)
         factory = message_factory.MessageFactory(self._pool)
         request = factory.GetPrototype(described.input_type)
         response = factory.GetPrototype(described.output_type)
-        call = self._channel.unary_unary(
-            f"/{service}/{method}", request_serializer=request.SerializeToString,
-            response_deserializer=response.FromString)
-        return call(request(**fields), timeout=30)
+        return kind(f"/{service}/{method}", request_serializer=request.SerializeToString,
+                    response_deserializer=response.FromString), request
+
+    def call(self, service, method, **fields):
+        """A unary call of any service the server has, by names alone."""
+        return self.begin(service, method, **fields).result()
+
+    def begin(self, service, method, **fields):
+        """The same, not waited for."""
+        call, request = self._method(self._channel.unary_unary, service, method)
+        return call.future(request(**fields), timeout=60)
+
+    def stream(self, service, method, **fields):
+        """What a server streams in answer to one request."""
+        call, request = self._method(self._channel.unary_stream, service, method)
+        return call(request(**fields), timeout=120)
 
     def is_serving(self):
         call = self._channel.unary_unary(

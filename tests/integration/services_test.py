@@ -25,11 +25,20 @@ class ServicesTest(unittest.TestCase):
 
     def test_reflection_lists_what_is_served(self):
         common = ["conclave.v1.AdminService", "grpc.health.v1.Health",
+                  "grpc.reflection.v1.ServerReflection",
                   "grpc.reflection.v1alpha.ServerReflection"]
         for name in common + ["conclave.v1.ControllerService", "conclave.v1.RaftService"]:
             self.assertIn(name, self.controller.services())
         for name in common + ["conclave.v1.MetadataService"]:
             self.assertIn(name, self.broker.services())
+
+    def test_reflection_has_two_names(self):
+        self.assertEqual(self.broker.services("grpc.reflection.v1"), self.broker.services())
+
+    def test_every_service_that_is_listed_is_described(self):
+        for node in (self.broker, self.controller):
+            for service in node.services():
+                self.assertTrue(node.files_of(service), service)
 
     def test_health_is_answered(self):
         self.assertTrue(self.controller.is_serving())

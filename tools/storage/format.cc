@@ -3,14 +3,24 @@
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "raft/storage/format.h"
+#include "raft/storage/rocksdb_log_storage.h"
 
 namespace conclave::tools {
 namespace {
 
 absl::Status Refused(const std::string& why) { return MakeError(v1::INVALID_REQUEST, why); }
 
-// An absent or empty directory may be formatted.
-absl::Status CheckEmpty(FileSystem& fs, const std::string& directory) {
+// What a format that was interrupted leaves, before the identity is there. That the log is then
+// still as format makes it, making it again checks.
+bool MayBeLeftOver(NodeRole role, const std::string& name) {
+  if (name == absl::StrCat(kIdentityFileName, kSideSuffix)) return true;
+  return role == NodeRole::kController &&
+         (name == kRaftDirectoryName ||
+          name == absl::StrCat(kRaftDirectoryName, raft::RocksDbLogStorage::kSideSuffix));
+}
+
+// An absent or empty directory may be formatted, and one in which that was interrupted.
+absl::Status CheckEmpty(FileSystem& fs, const std::string& directory, NodeRole role) {
   const auto exists = fs.Exists(directory);
   if (!exists.ok()) return exists.status();
   if (!*exists) return absl::OkStatus();
@@ -24,10 +34,13 @@ absl::Status CheckEmpty(FileSystem& fs, const std::string& directory) {
   }
   const auto entries = fs.List(directory);
   if (!entries.ok()) return entries.status();
-  if (entries->empty()) return absl::OkStatus();
-  return Refused(absl::StrCat(directory, " is not empty (", entries->front().name,
-                              " is there) and is not formatted. Nothing was touched; choose an "
-                              "empty directory, or remove what is left of an interrupted format"));
+  for (const DirectoryEntry& entry : *entries) {
+    if (MayBeLeftOver(role, entry.name)) continue;
+    return Refused(absl::StrCat(directory, " is not empty (", entry.name,
+                                " is there) and is not formatted. Nothing was touched; choose an "
+                                "empty directory"));
+  }
+  return absl::OkStatus();
 }
 
 DirectoryId DrawDirectoryId(Random& random) {
@@ -85,7 +98,8 @@ absl::Status CheckRequest(const FormatRequest& request) {
 absl::StatusOr<Identity> FormatStorage(FileSystem& fs, const FormatRequest& request,
                                        Random& random) {
   if (absl::Status good = CheckRequest(request); !good.ok()) return good;
-  if (absl::Status empty = CheckEmpty(fs, request.directory); !empty.ok()) return empty;
+  if (absl::Status empty = CheckEmpty(fs, request.directory, request.role); !empty.ok())
+    return empty;
   if (absl::Status made = CreateDirectories(fs, request.directory); !made.ok()) return made;
   Identity identity{.role = request.role,
                     .node_id = request.node_id,

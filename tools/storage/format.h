@@ -26,8 +26,8 @@ struct FormatRequest {
 };
 
 // Makes a directory a node's own, once. A directory that is formatted already or holds anything
-// else is refused and left as it is. The identity file comes last: what was interrupted is refused
-// at the next try with what is left to do.
+// else is refused and left as it is. The identity file comes last: what was interrupted before it
+// was there is taken up again by the next try.
 absl::StatusOr<Identity> FormatStorage(FileSystem& fs, const FormatRequest& request,
                                        Random& random);
 

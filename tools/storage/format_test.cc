@@ -78,6 +78,48 @@ TEST_F(FormatTest, R42_ADirectoryWithAnythingElseIsRefused) {
   EXPECT_FALSE(*fs_.Exists(JoinPath(request_.directory, kIdentityFileName)));
 }
 
+TEST_F(FormatTest, WhatWasInterruptedIsTakenUpAgain) {
+  request_.role = NodeRole::kController;
+  request_.initial_voters = Voters();
+  const std::string log = JoinPath(request_.directory, kRaftDirectoryName);
+  // Before the log had its name, and before the identity had.
+  ASSERT_TRUE(CreateDirectories(fs_, log + ".new").ok());
+  ASSERT_TRUE(fs_.Open(log + ".new/MANIFEST-000001", FileSystem::OpenMode::kCreateNew).ok());
+  const std::string identity = JoinPath(request_.directory, kIdentityFileName);
+  ASSERT_TRUE(fs_.Open(identity + ".new", FileSystem::OpenMode::kCreateNew).ok());
+  ASSERT_TRUE(FormatStorage(fs_, request_, random_).ok());
+  // After the log was there, and before the identity was.
+  ASSERT_TRUE(fs_.RemoveFile(identity).ok());
+  const auto made = FormatStorage(fs_, request_, random_);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(*OpenIdentity(fs_, request_.directory, NodeRole::kController, 1), *made);
+  const auto entries = fs_.List(request_.directory);
+  ASSERT_EQ(entries->size(), 2u);
+  EXPECT_EQ((*entries)[0].name, kIdentityFileName);
+  EXPECT_EQ((*entries)[1].name, kRaftDirectoryName);
+}
+
+TEST_F(FormatTest, R42_ALogInUseWhoseIdentityIsLostIsLeftAsItIs) {
+  request_.role = NodeRole::kController;
+  request_.initial_voters = Voters();
+  ASSERT_TRUE(FormatStorage(fs_, request_, random_).ok());
+  {
+    auto log = raft::RocksDbLogStorage::Open(JoinPath(request_.directory, kRaftDirectoryName));
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE((*log)->Load().ok());
+    raft::Write write;
+    write.hard_state.emplace().term = Term(2);
+    ASSERT_TRUE((*log)->Append({write}).ok());
+  }
+  ASSERT_TRUE(fs_.RemoveFile(JoinPath(request_.directory, kIdentityFileName)).ok());
+  const auto again = FormatStorage(fs_, request_, random_);
+  EXPECT_NE(again.status().message().find("holds other data"), std::string::npos) << again.status();
+  EXPECT_FALSE(*fs_.Exists(JoinPath(request_.directory, kIdentityFileName)));
+  auto log = raft::RocksDbLogStorage::Open(JoinPath(request_.directory, kRaftDirectoryName));
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ((*log)->Load()->hard_state.term, Term(2));
+}
+
 TEST_F(FormatTest, WrongRequestsMakeNothing) {
   std::vector<FormatRequest> wrong(6, request_);
   wrong[0].node_id = -1;

@@ -46,16 +46,18 @@ class FaultyDisk::State {
     return file;
   }
   void Remove(const std::string& path) { Change({path, nullptr}); }
+  // One step of the directory: after a loss of power it has happened or not.
   void Rename(const std::string& from, const std::string& to) {
     {
       std::lock_guard lock(mutex_);
       const auto it = names_.find(from);
-      CHECK(it != names_.end()) << from;
-      const FilePtr file = it->second;
-      names_.erase(it);
-      names_[to] = file;
-      // One step of the directory: after a loss of power it has happened or not.
-      changes_.push_back({{from, nullptr}, {to, file}});
+      const NameStep step =
+          it == names_.end()
+              ? NameStep{.directory = DirectoryOf(from), .moved_from = from, .moved_to = to}
+              : NameStep{.directory = DirectoryOf(from),
+                         .changes = {{from, nullptr}, {to, it->second}}};
+      Apply(step, names_);
+      changes_.push_back(step);
     }
     Step("rename to " + to);
   }
@@ -87,7 +89,7 @@ class FaultyDisk::State {
       std::lock_guard lock(mutex_);
       std::vector<NameStep> others;
       for (NameStep& step : changes_) {
-        if (DirectoryOf(step.front().path) == path) {
+        if (step.directory == path) {
           Apply(step, durable_names_);
         } else {
           others.push_back(std::move(step));
@@ -146,10 +148,24 @@ class FaultyDisk::State {
     std::string path;
     FilePtr file;  // Null: the name is gone.
   };
-  using NameStep = std::vector<NameChange>;
+  struct NameStep {
+    std::string directory;
+    std::vector<NameChange> changes = {};
+    // Of a directory, with whatever it holds by then.
+    std::string moved_from = {};
+    std::string moved_to = {};
+  };
 
   static void Apply(const NameStep& step, std::map<std::string, FilePtr>& names) {
-    for (const NameChange& change : step) {
+    if (!step.moved_from.empty()) {
+      const std::string prefix = step.moved_from + "/";
+      auto it = names.lower_bound(prefix);
+      while (it != names.end() && it->first.compare(0, prefix.size(), prefix) == 0) {
+        names[step.moved_to + "/" + it->first.substr(prefix.size())] = it->second;
+        it = names.erase(it);
+      }
+    }
+    for (const NameChange& change : step.changes) {
       if (change.file == nullptr) {
         names.erase(change.path);
       } else {
@@ -162,7 +178,7 @@ class FaultyDisk::State {
     const std::string path = change.path;
     {
       std::lock_guard lock(mutex_);
-      const NameStep step{std::move(change)};
+      const NameStep step{.directory = DirectoryOf(path), .changes = {std::move(change)}};
       Apply(step, names_);
       changes_.push_back(step);
     }
@@ -309,6 +325,7 @@ class FaultyDisk::TrackingFileSystem : public rocksdb::FileSystemWrapper {
 
 FaultyDisk::FaultyDisk(const DiskImage& image)
     : state_(std::make_shared<State>()), memory_(rocksdb::NewMemEnv(rocksdb::Env::Default())) {
+  CHECK(memory_->CreateDirIfMissing(kDataDirectory).ok());
   for (const auto& [path, bytes] : image) {
     CHECK(memory_->CreateDirIfMissing(DirectoryOf(path)).ok());
     CHECK(rocksdb::WriteStringToFile(memory_.get(), bytes, path).ok());

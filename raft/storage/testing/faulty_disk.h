@@ -17,6 +17,9 @@ namespace conclave::raft::testing {
 // The files of a disk: path to contents.
 using DiskImage = std::map<std::string, std::string>;
 
+// It is there from the start.
+inline constexpr char kDataDirectory[] = "/data";
+
 // A disk in memory under a RocksDB environment of its own, which knows what of it would outlive a
 // loss of power: bytes up to their file's last sync, and names up to their directory's.
 // Thread-safe, for RocksDB flushes in the background.

@@ -7,13 +7,6 @@
 #include "common/error/error.h"
 
 namespace conclave::control_sim {
-namespace {
-
-// More than one attempt's time.
-constexpr Duration kSettledAfter = Duration::Seconds(5);
-
-}  // namespace
-
 AdminWorkload::AdminWorkload(SimExecutor& executor, AdminClient& client, const Random& random,
                              std::function<void(const std::string&)> broken,
                              std::function<void(const std::string&)> say)
@@ -34,8 +27,8 @@ void AdminWorkload::Next() {
   const double what = static_cast<double>(random_.Below(1000)) / 1000;
   if (what < 0.5) {
     CreateOne([](const absl::Status&) {});
-  } else if (what < 0.75) {
-    Delete();
+  } else if (what < 0.7) {
+    DeleteAny();
   } else {
     List();
   }
@@ -61,8 +54,8 @@ void AdminWorkload::CreateOne(std::function<void(const absl::Status&)> done) {
     say_("create " + name + ": " + Describe(outcome));
     if (outcome.ok()) {
       ++counters_.created;
-      topics_[name] = {response->topics(0).topic_id(), partitions, executor_.clock().Now(), false,
-                       false};
+      topics_[name] = {response->topics(0).topic_id(), partitions, false, false};
+      if (running_ && random_.Chance(0.3)) Delete(name);
     } else {
       ++counters_.failed;
     }
@@ -70,14 +63,15 @@ void AdminWorkload::CreateOne(std::function<void(const absl::Status&)> done) {
   });
 }
 
-void AdminWorkload::Delete() {
+void AdminWorkload::DeleteAny() {
   std::vector<std::string> names;
   for (const auto& [name, topic] : topics_) {
-    const bool settled = executor_.clock().Now() - topic.created_at >= kSettledAfter;
-    if (settled && !topic.delete_tried) names.push_back(name);
+    if (!topic.delete_tried) names.push_back(name);
   }
-  if (names.empty()) return;
-  const std::string name = names[random_.Below(names.size())];
+  if (!names.empty()) Delete(names[random_.Below(names.size())]);
+}
+
+void AdminWorkload::Delete(const std::string& name) {
   topics_[name].delete_tried = true;
   say_("delete " + name);
   v1::DeleteTopicsRequest request;

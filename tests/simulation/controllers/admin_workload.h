@@ -15,10 +15,8 @@ namespace conclave::control_sim {
 
 // An administrator who creates, deletes and lists topics, and remembers what was acknowledged.
 //
-// A topic is deleted only some seconds after its creation was acknowledged. The client sends a
-// creation again where a connection broke, and the broker that had the first attempt goes on trying
-// until that attempt's deadline: deleted meanwhile, the topic would come back, for nobody remembers
-// the ids of deleted topics.
+// Some topics are deleted as soon as their creation is acknowledged, while a broker may still
+// repeat an earlier attempt of that creation: they must not come back.
 class AdminWorkload {
  public:
   struct Counters {
@@ -52,13 +50,13 @@ class AdminWorkload {
   struct Topic {
     std::string id;
     int partitions = 0;
-    MonotonicTime created_at;
     bool delete_tried = false;
     bool deleted = false;
   };
 
   void Next();
-  void Delete();
+  void DeleteAny();
+  void Delete(const std::string& name);
   void List();
   void Listed(const std::map<std::string, Topic>& before, const v1::DescribeTopicsResponse& found);
 
