@@ -39,7 +39,8 @@ struct ProducerOptions {
   // What becomes of a record is told within this time of Send, somewhat later at most
   // (delivery.timeout.ms, KIP-91).
   Duration delivery_timeout = Duration::Seconds(120);
-  // What brokers are given to have a batch replicated (request.timeout.ms).
+  // What brokers are given to have a batch replicated (request.timeout.ms). Five seconds later a
+  // connection without an answer is given up, so it should be well below the delivery timeout.
   Duration request_timeout = Duration::Seconds(30);
   // Of batches a partition, and of requests a broker (max.in.flight.requests.per.connection). 1 to
   // 5 with idempotence.
