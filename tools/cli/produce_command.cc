@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -34,9 +35,14 @@ struct ProduceArguments {
 // What became of the records. Deliveries come on the executor.
 class Tally {
  public:
+  explicit Tally(const Clock& clock) : clock_(clock) {}
+
   void Delivered(const absl::Status& status, size_t bytes) {
     std::lock_guard lock(mutex_);
     if (status.ok()) {
+      const MonotonicTime now = clock_.Now();
+      if (acknowledged_ > 0) longest_gap_ = std::max(longest_gap_, now - last_acknowledged_);
+      last_acknowledged_ = now;
       ++acknowledged_;
       bytes_ += bytes;
       return;
@@ -51,11 +57,12 @@ class Tally {
       PrintJson({{"acknowledged", acknowledged_},
                  {"failed", failed_},
                  {"bytes", bytes_},
-                 {"seconds", took.seconds()}});
+                 {"seconds", took.seconds()},
+                 {"longest_gap_seconds", longest_gap_.seconds()}});
     } else {
-      PrintTable({"ACKNOWLEDGED", "FAILED", "BYTES", "SECONDS"},
+      PrintTable({"ACKNOWLEDGED", "FAILED", "BYTES", "SECONDS", "LONGEST GAP"},
                  {{std::to_string(acknowledged_), std::to_string(failed_), std::to_string(bytes_),
-                   Decimals(took.seconds(), 3)}});
+                   Decimals(took.seconds(), 3), Decimals(longest_gap_.seconds(), 3)}});
     }
     if (failed_ == 0) return kDone;
     return Report(
@@ -65,7 +72,11 @@ class Tally {
   }
 
  private:
+  const Clock& clock_;
   std::mutex mutex_;
+  MonotonicTime last_acknowledged_;
+  // Between two acknowledgements.
+  Duration longest_gap_;
   uint64_t acknowledged_ = 0;
   uint64_t failed_ = 0;
   uint64_t bytes_ = 0;
@@ -133,7 +144,7 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
     session.MakeProducer(std::move(options));
     std::optional<std::string> separator;
     if (arguments.key_separator_given) separator = arguments.key_separator;
-    Tally tally;
+    Tally tally(session.clock());
     uint64_t number = 0;
     const absl::Status read = (*input)->ForEachLine([&](std::string line) {
       ++number;
