@@ -178,7 +178,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     if (replica == nullptr || replica->leader() == nullptr) return;
     replica->leader()->Acknowledged(
         *follower_, epoch_, Session(ack.session()), LeaderEpoch(ack.leader_epoch()),
-        {Offset(ack.log_end_offset()), Offset(ack.durable_offset())}, Now());
+        {Offset(ack.log_end_offset()), Offset(ack.durable_offset())},
+        replication::Round(ack.round()), Now());
     owner_.partitions_.touch(*replica);
   }
 
@@ -216,7 +217,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       return 0;
     }
     const Offset high_watermark = leader->high_watermark();
-    if (feed->next >= leader->log_end() && feed->told_high_watermark >= high_watermark) {
+    const replication::Round round = leader->round();
+    if (feed->next >= leader->log_end() && feed->told_high_watermark >= high_watermark &&
+        feed->told_round >= round) {
       to_send_.erase(id);
       return 0;
     }
@@ -240,10 +243,11 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     partition->set_session(feed->session.value());
     partition->set_leader_epoch(leader->leader_epoch().value());
     partition->set_high_watermark(high_watermark.value());
+    partition->set_round(round.value());
     partition->set_log_start_offset(replica->log().log_start().value());
     const size_t taken = batches.size();
     partition->set_batches(std::move(batches));
-    leader->Sent(*follower_, feed->session, next, high_watermark);
+    leader->Sent(*follower_, feed->session, next, high_watermark, round);
     if (next >= leader->log_end()) to_send_.erase(id);
     return taken;
   }

@@ -182,6 +182,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     ack->set_leader_epoch(taken->leader_epoch.value());
     ack->set_log_end_offset(taken->log.end.value());
     ack->set_durable_offset(taken->log.durable.value());
+    ack->set_round(taken->round.value());
   }
 
   void Take(v1::LeaderPartition& partition) {
@@ -203,7 +204,8 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     } else {
       next = follower->OnData(session, epoch,
                               {Buffer(std::move(*partition.mutable_batches())),
-                               Offset(partition.high_watermark())});
+                               Offset(partition.high_watermark()),
+                               replication::Round(partition.round())});
       if (!std::holds_alternative<FollowerReplica::Stopped>(next)) refused_.erase(id);
     }
     owner_.partitions_.touch(*replica);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/error/error.h"
 #include "common/record/batch_check.h"
 
 namespace conclave::broker {
@@ -68,6 +69,11 @@ void Replica::Resign() {
   if (leader_ != nullptr) {
     leader_->Resign();
     CollectReleased();
+    for (auto& [round, done] : std::exchange(confirmations_, {})) {
+      due_.emplace_back(std::move(done),
+                        MakeError(v1::NOT_LEADER_OR_FOLLOWER,
+                                  name_ + ": this broker does not lead it any more"));
+    }
     leader_.reset();
     LOG(INFO) << name_ << ": does not lead any more";
   }
@@ -108,6 +114,11 @@ void Replica::Forget(replication::AppendId append) {
   if (leader_ != nullptr) leader_->Forget(append);
 }
 
+void Replica::ConfirmLeadership(CommitDone done) {
+  CHECK(leader_ != nullptr);
+  confirmations_.emplace(leader_->BeginRound(), std::move(done));
+}
+
 absl::StatusOr<LogSync> Replica::BeginSync() {
   cuts_at_sync_ = cuts_;
   return log_->BeginSync();
@@ -132,6 +143,11 @@ void Replica::CollectReleased() {
     if (it == waiting_.end()) continue;  // Forgotten.
     due_.emplace_back(std::move(it->second), std::move(released.status));
     waiting_.erase(it);
+  }
+  const replication::Round confirmed = leader_->ConfirmedRound();
+  while (!confirmations_.empty() && confirmations_.begin()->first <= confirmed) {
+    due_.emplace_back(std::move(confirmations_.begin()->second), absl::OkStatus());
+    confirmations_.erase(confirmations_.begin());
   }
 }
 

@@ -88,6 +88,10 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // `done` is not called any more.
   void Forget(replication::AppendId append);
 
+  // `done` is called, from Settle, once it is sure that at some moment after this call nobody led in
+  // a later epoch: what was committed by then is known here. Or with why that is not known.
+  void ConfirmLeadership(CommitDone done);
+
   // --- Syncs (broker/log/README.md)
 
   bool WantsSync() const { return log_->NeedsSync() && !log_->SyncInFlight(); }
@@ -132,6 +136,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   uint64_t last_append_ = 0;
   std::map<replication::AppendId, CommitDone> waiting_;
+  // By round.
+  std::map<replication::Round, CommitDone> confirmations_;
   std::vector<std::pair<CommitDone, absl::Status>> due_;
 
   uint64_t last_watch_ = 0;
