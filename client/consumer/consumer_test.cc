@@ -375,6 +375,18 @@ TEST_F(ConsumerTest, R37_ATopicMadeAnewIsReadFromThePolicyOnAndNothingOfTheOldOn
   EXPECT_EQ(ErrorCodeOf(events_[0].status), v1::UNKNOWN_TOPIC_ID);
 }
 
+TEST_F(ConsumerTest, ATopicThatIsMissingIsToldOnceAndWaitedFor) {
+  Make();
+  Assign(StartAt::Earliest());
+  EXPECT_TRUE(PollOnce(10, Duration::Seconds(3)).ok());
+  ASSERT_EQ(Count(Kind::kTrouble), 1);
+  EXPECT_EQ(ErrorCodeOf(events_[0].status), v1::UNKNOWN_TOPIC_OR_PARTITION);
+  cluster_.world().CreateTopic("t", 1);
+  Append(3);
+  ASSERT_TRUE(ReadTo(3));
+  EXPECT_EQ(read_[0].front(), Offset(0));
+}
+
 TEST_F(ConsumerTest, ReadsNoFurtherAheadThanItMay) {
   cluster_.world().CreateTopic("t", 1);
   Append(1000, 0, 1, 1000);
