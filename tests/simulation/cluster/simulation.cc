@@ -7,6 +7,7 @@
 
 #include "common/random/random.h"
 #include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/consumer_workload.h"
 #include "tests/simulation/cluster/producer_workload.h"
 
 namespace conclave::cluster_sim {
@@ -211,7 +212,7 @@ control_sim::DiskSpeed DrawDisks(Random& random) {
 }
 
 // The rest of a run whose faults are over.
-void Recover(Cluster& cluster, ProducerWorkload& producer) {
+void Recover(Cluster& cluster, ProducerWorkload& producer, ConsumerWorkload& consumer) {
   if (!cluster.RunUntil(kWholeWithin, [&] { return cluster.IsWhole(kTopic); })) {
     return cluster.Break("not whole " + std::to_string(kWholeWithin.milliseconds() / 1000) +
                          " s after the last fault: " + cluster.plane().WhyNotWhole());
@@ -226,7 +227,15 @@ void Recover(Cluster& cluster, ProducerWorkload& producer) {
     return cluster.Break("sends without an outcome " +
                          std::to_string(kQuietWithin.milliseconds() / 1000) + " s later");
   }
+  const MonotonicTime until = cluster.scheduler().now() + Duration::Seconds(20);
+  while (!consumer.IsAtEnd() && cluster.violation().empty()) {
+    if (cluster.scheduler().now() >= until) {
+      return cluster.Break("the consumer has not read everything within 20 s");
+    }
+    cluster.RunFor(Ms(100));
+  }
   producer.CheckFinal();
+  consumer.CheckFinal();
 }
 
 }  // namespace
@@ -237,6 +246,7 @@ RunCounters& RunCounters::operator+=(const RunCounters& o) {
   acknowledged += o.acknowledged;
   refused += o.refused;
   unknown += o.unknown;
+  polled += o.polled;
   batches_committed += o.batches_committed;
   batches_compared += o.batches_compared;
   leaders += o.leaders;
@@ -256,7 +266,7 @@ RunCounters& RunCounters::operator+=(const RunCounters& o) {
 std::string RunCounters::ToString() const {
   std::ostringstream out;
   out << events << " events, " << sent << " values sent: " << acknowledged << " acknowledged, "
-      << refused << " refused, " << unknown << " unknown; " << batches_committed
+      << refused << " refused, " << unknown << " unknown, " << polled << " polled; " << batches_committed
       << " batches committed, " << batches_compared << " compared; " << leaders << " leaders, "
       << truncations << " truncations; " << broker_crashes << " brokers, " << leader_crashes
       << " leaders and " << controller_crashes << " controllers crashed, " << power_cuts
@@ -279,12 +289,14 @@ RunResult RunSeed(const RunOptions& options) {
     return result;
   }
   ProducerWorkload producer(cluster, random.Fork("workload"), kTopic, partitions);
+  ConsumerWorkload consumer(cluster, random.Fork("consumer"), kTopic, partitions);
+  consumer.Start();
   Nemesis nemesis(cluster, random.Fork("nemesis"), result.counters);
   producer.Start(Ms(draw.Chance(0.5) ? 10 : 100));
   nemesis.Begin();
   cluster.RunFor(kFaultsFor);
   nemesis.End();
-  if (cluster.violation().empty()) Recover(cluster, producer);
+  if (cluster.violation().empty()) Recover(cluster, producer, consumer);
   // Events of the world name what lives here.
   result.violation = cluster.violation();
   if (!result.violation.empty()) {
@@ -298,6 +310,7 @@ RunResult RunSeed(const RunOptions& options) {
   c.acknowledged = producer.counters().acknowledged;
   c.refused = producer.counters().refused;
   c.unknown = producer.counters().unknown;
+  c.polled = consumer.polled();
   c.batches_committed = cluster.counters().batches_committed;
   c.batches_compared = cluster.counters().batches_compared;
   c.leaders = cluster.counters().leaders;

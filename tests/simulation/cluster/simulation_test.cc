@@ -25,6 +25,17 @@ TEST_P(ClusterSimulation, LosesNothingAndRecovers) {
     total += result.counters;
   }
   std::cout << kSeedsPerBatch << " seeds: " << total.ToString() << std::endl;
+
+  // A simulation in which nothing happens, or nothing goes wrong, finds nothing.
+  EXPECT_GE(total.acknowledged, 40'000u);
+  EXPECT_GE(total.polled, 40'000u);
+  EXPECT_GE(total.refused + total.unknown, 200u);
+  EXPECT_GE(total.leaders, 100u);
+  EXPECT_GE(total.truncations, 5u);
+  EXPECT_GE(total.broker_crashes + total.leader_crashes, 60u);
+  EXPECT_GE(total.controller_crashes, 15u);
+  EXPECT_GE(total.cuts + total.one_way_cuts, 60u);
+  EXPECT_GE(total.pauses, 10u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ClusterSimulation, testing::Range<uint64_t>(0, kBatches));
