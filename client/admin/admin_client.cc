@@ -50,22 +50,23 @@ void AdminClient::DescribeTopics(v1::DescribeTopicsRequest request,
 
 void AdminClient::DescribeTopicsWithOffsets(v1::DescribeTopicsRequest request,
                                             Done<v1::DescribeTopicsResponse> done) {
-  DescribeTopics(std::move(request), [this, done = std::move(done)](
-                                         absl::StatusOr<v1::DescribeTopicsResponse> topics) mutable {
-    if (!topics.ok()) return done(std::move(topics));
-    DescribeCluster({}, [this, topics = *std::move(topics), done = std::move(done)](
-                            absl::StatusOr<v1::DescribeClusterResponse> cluster) mutable {
-      // Where the leaders are is a help; what they lead is known already.
-      std::map<int32_t, std::string> brokers;
-      if (cluster.ok()) {
-        for (const v1::BrokerDescription& broker : cluster->brokers()) {
-          brokers[broker.broker_id()] = broker.endpoint();
-        }
-      }
-      FillLeaderOffsets(std::move(topics), brokers, executor_.clock().Now() + attempt_timeout_,
-                        transport_, executor_, std::move(done));
-    });
-  });
+  DescribeTopics(
+      std::move(request),
+      [this, done = std::move(done)](absl::StatusOr<v1::DescribeTopicsResponse> topics) mutable {
+        if (!topics.ok()) return done(std::move(topics));
+        DescribeCluster({}, [this, topics = *std::move(topics), done = std::move(done)](
+                                absl::StatusOr<v1::DescribeClusterResponse> cluster) mutable {
+          // Where the leaders are is a help; what they lead is known already.
+          std::map<int32_t, std::string> brokers;
+          if (cluster.ok()) {
+            for (const v1::BrokerDescription& broker : cluster->brokers()) {
+              brokers[broker.broker_id()] = broker.endpoint();
+            }
+          }
+          FillLeaderOffsets(std::move(topics), brokers, executor_.clock().Now() + attempt_timeout_,
+                            transport_, executor_, std::move(done));
+        });
+      });
 }
 
 void AdminClient::AlterConfigs(v1::AlterConfigsRequest request,

@@ -58,8 +58,8 @@ void FillLeaderOffsets(v1::DescribeTopicsResponse topics,
     CallMethod<v1::ListOffsetsRequest, v1::ListOffsetsResponse>(
         transport, endpoint, fetch_methods::kListOffsets, request.first, {.deadline = deadline},
         executor,
-        [query, partitions = std::move(request.second)](
-            absl::StatusOr<v1::ListOffsetsResponse> answer) {
+        [query,
+         partitions = std::move(request.second)](absl::StatusOr<v1::ListOffsetsResponse> answer) {
           if (answer.ok()) Fill(*answer, partitions);
           if (--query->open == 0) query->done(std::move(query->topics));
         });

@@ -133,9 +133,18 @@ void Consumer::Serve() {
 
 // A position is one of a topic's id; under another id there is none.
 void Consumer::CheckTopics() {
+  std::vector<ConsumerEvent> events;
   for (auto& [name, partition] : partitions_) {
     const MetadataCache::Topic* topic = metadata_.Find(name.topic);
-    if (topic == nullptr || !topic->status.ok()) continue;
+    if (topic == nullptr) continue;
+    if (!topic->status.ok()) {
+      if (std::exchange(partition.told_missing, true)) continue;
+      LOG(WARNING) << ToString(name) << " is waited for: " << Describe(topic->status);
+      events.push_back(
+          {ConsumerEvent::Kind::kTrouble, name, Offset(-1), Offset(-1), topic->status});
+      continue;
+    }
+    partition.told_missing = false;
     if (partition.topic_id == topic->id) continue;
     const bool anew = !partition.topic_id.IsNone();
     partition.topic_id = topic->id;
@@ -152,6 +161,7 @@ void Consumer::CheckTopics() {
                     absl::StrCat("topic \"", name.topic,
                                  "\" was deleted and made anew; its offsets begin again")));
   }
+  for (ConsumerEvent& event : events) Tell(std::move(event));
 }
 
 // --- Positions

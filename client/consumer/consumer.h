@@ -66,7 +66,7 @@ struct ConsumerEvent {
     kHole,
     // A batch is malformed inside, as its producer sent it, and was passed over.
     kMalformed,
-    // Fetching fails, and is tried again.
+    // Fetching fails, or the topic is missing, and is tried again.
     kTrouble,
   };
   Kind kind;
@@ -174,6 +174,8 @@ class Consumer : private FetchConnection::Owner {
     bool paused = false;
     // Whose log the position is one of; none before the topic was seen.
     TopicId topic_id;
+    // It was told that the cluster has no such topic.
+    bool told_missing = false;
     // Rises when the position is set, so that what was asked before is known as such.
     uint64_t generation = 0;
     // The reset policy is at work; the position before, -1 for none, and why.

@@ -194,72 +194,6 @@ TEST_F(ConsumerTest, FollowsAHintWithoutAskingForMetadata) {
   EXPECT_LT(cluster_.clock().Now() - before, Duration::Milliseconds(30));
 }
 
-TEST_F(ConsumerTest, SkipsAndRepeatsNothingThroughBrokenStreams) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Random random(seed);
-    FakeCluster cluster(3, seed);
-    cluster.world().CreateTopic("t", 3);
-    ConsumerOptions options;
-    options.bootstrap = cluster.bootstrap();
-    options.prefetch_bytes = 2000;
-    options.partition_fetch_bytes = 300;
-    int events = 0;
-    options.on_event = [&](const ConsumerEvent&) { ++events; };
-    Consumer consumer(options, cluster.transport(), cluster.executor(), Random(seed));
-    std::vector<Consumer::Assignment> all;
-    for (int p = 0; p < 3; ++p) all.push_back({Name(p), StartAt::At(Offset(0))});
-    consumer.Assign(all);
-    std::map<int, int64_t> next;
-    int polls = 0;
-    std::function<void()> poll = [&] {
-      consumer.Poll(static_cast<size_t>(random.Between(1, 20)), MonotonicTime::Never(),
-                    [&](Consumer::PollResult result) {
-                      ASSERT_TRUE(result.ok()) << result.status();
-                      ++polls;
-                      for (const PartitionRecords& part : *result) {
-                        int64_t& expected = next[part.partition.partition.value()];
-                        for (const RecordView& record : part.records) {
-                          ASSERT_EQ(record.offset.value(), expected++);
-                        }
-                      }
-                      poll();
-                    });
-    };
-    poll();
-    for (int i = 0; i < 300; ++i) {
-      const int p = static_cast<int>(random.Below(3));
-      BatchBuilder builder;
-      RecordView record;
-      record.value = "some value that takes a little room";
-      for (int64_t n = random.Between(1, 5); n > 0; --n) builder.Add(record);
-      v1::ProducePartitionResult result;
-      cluster.world().At("t", p).Append(*builder.Finish(), result);
-      cluster.world().Wake();
-      if (random.Chance(0.1)) cluster.Break(static_cast<int>(random.Between(1, 3)));
-      if (random.Chance(0.1)) {
-        cluster.world().MoveLeader("t", p, static_cast<int>(random.Between(1, 3)));
-      }
-      if (random.Chance(0.05)) cluster.world().corrupt_fetches = 1;
-      if (random.Chance(0.05)) {
-        if (random.Chance(0.5))
-          consumer.Pause(Name(p));
-        else
-          consumer.Resume(Name(p));
-      }
-      cluster.RunFor(Duration::Milliseconds(random.Between(0, 5)));
-    }
-    for (int p = 0; p < 3; ++p) consumer.Resume(Name(p));
-    ASSERT_TRUE(cluster.RunUntil([&] {
-      for (int p = 0; p < 3; ++p) {
-        if (next[p] != cluster.world().At("t", p).end().value()) return false;
-      }
-      return true;
-    })) << "seed "
-        << seed;
-    EXPECT_GT(polls, 10);
-  }
-}
-
 TEST_F(ConsumerTest, OutOfRangeIsResetByThePolicyAndTold) {
   const struct {
     ResetPolicy policy;
@@ -373,6 +307,18 @@ TEST_F(ConsumerTest, R37_ATopicMadeAnewIsReadFromThePolicyOnAndNothingOfTheOldOn
   ASSERT_EQ(Count(Kind::kReset), 1);
   EXPECT_EQ(events_[0].from, Offset(10));
   EXPECT_EQ(ErrorCodeOf(events_[0].status), v1::UNKNOWN_TOPIC_ID);
+}
+
+TEST_F(ConsumerTest, ATopicThatIsMissingIsToldOnceAndWaitedFor) {
+  Make();
+  Assign(StartAt::Earliest());
+  EXPECT_TRUE(PollOnce(10, Duration::Seconds(3)).ok());
+  ASSERT_EQ(Count(Kind::kTrouble), 1);
+  EXPECT_EQ(ErrorCodeOf(events_[0].status), v1::UNKNOWN_TOPIC_OR_PARTITION);
+  cluster_.world().CreateTopic("t", 1);
+  Append(3);
+  ASSERT_TRUE(ReadTo(3));
+  EXPECT_EQ(read_[0].front(), Offset(0));
 }
 
 TEST_F(ConsumerTest, ReadsNoFurtherAheadThanItMay) {

@@ -26,6 +26,15 @@ class StickyPartitioner {
   // has; not empty. One that is no longer among them is left at once.
   PartitionIndex Choose(const std::vector<PartitionIndex>& available, size_t record_bytes);
 
+  // The partition it is with; -1 before the first. Choose would stay with it, if it is available,
+  // unless it is full: so whoever knows that may call Stay instead, which is cheaper.
+  PartitionIndex current() const { return current_; }
+  bool full() const { return used_ >= bytes_; }
+  PartitionIndex Stay(size_t record_bytes) {
+    used_ += record_bytes;
+    return current_;
+  }
+
  private:
   Random random_;
   const size_t bytes_;

@@ -124,6 +124,10 @@ PartitionIndex Producer::Core::Choose(const std::string& name, Topic& topic,
   const auto count = static_cast<int32_t>(metadata.partitions.size());
   if (entry.record.partition) return *entry.record.partition;
   if (entry.record.key) return PartitionForKey(*entry.record.key, count);
+  const PartitionIndex current = topic.sticky.current();
+  if (current.value() >= 0 && !topic.sticky.full() && metadata_.LeaderOf({name, current})) {
+    return topic.sticky.Stay(entry.bytes);
+  }
   std::vector<PartitionIndex> available;
   for (int32_t i = 0; i < count; ++i) {
     if (metadata_.LeaderOf({name, PartitionIndex(i)})) available.push_back(PartitionIndex(i));
