@@ -149,32 +149,32 @@ class GrpcServerStream : public ServerStream {
 class RawService : public grpc::Service {
  public:
   void Add(ServerMethod method) {
-    auto& kept = *methods_.emplace_back(std::make_unique<ServerMethod>(std::move(method)));
+    const auto kept =
+        methods_.emplace_back(std::make_shared<const ServerMethod>(std::move(method)));
     AddMethod(new grpc::internal::RpcServiceMethod(
-        kept.name.c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+        kept->name.c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
     MarkMethodRawCallback(
         static_cast<int>(methods_.size()) - 1,
         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-            [&kept](grpc::CallbackServerContext* context) { return Accept(kept, *context); }));
+            [kept](grpc::CallbackServerContext* context) { return Accept(kept, *context); }));
   }
 
  private:
-  static ServerReactor* Accept(const ServerMethod& method,
+  // What is posted may run when the server is gone already, and so keeps its method.
+  static ServerReactor* Accept(const std::shared_ptr<const ServerMethod>& method,
                                const grpc::CallbackServerContext& context) {
-    auto end = std::make_shared<ServerEnd>(*method.executor, context);
+    auto end = std::make_shared<ServerEnd>(*method->executor, context);
     end->HeldByGrpc();
     auto stream = std::make_unique<GrpcServerStream>(end);
-    const bool taken =
-        method.executor->TryPost([accept = &method.accept, stream = std::move(stream)]() mutable {
-          (*accept)(std::move(stream));
-        });
+    const bool taken = method->executor->TryPost(
+        [method, stream = std::move(stream)]() mutable { method->accept(std::move(stream)); });
     if (!taken) {
       end->FinishWith(MakeError(v1::OVERLOADED, "too many requests are waiting; try again later"));
     }
     return end.get();
   }
 
-  std::vector<std::unique_ptr<ServerMethod>> methods_;
+  std::vector<std::shared_ptr<const ServerMethod>> methods_;
 };
 
 class GrpcServer : public Server {
