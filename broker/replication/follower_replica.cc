@@ -19,6 +19,7 @@ FollowerReplica::Position FollowerReplica::Begin() {
   open_ = true;
   agreed_ = false;
   acknowledged_.reset();
+  round_ = acknowledged_round_ = Round();
   return {session_, leader_epoch_, log_.position(), log_.last_epoch()};
 }
 
@@ -38,6 +39,7 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
     }
   }
   high_watermark_ = std::max(high_watermark_, std::min(data.high_watermark, log_.position().end));
+  round_ = std::max(round_, data.round);
   return Nothing{};
 }
 
@@ -77,9 +79,12 @@ FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch le
 std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
   if (!open_ || !agreed_) return std::nullopt;
   const LogPosition position = log_.position();
-  if (acknowledged_ && *acknowledged_ == position) return std::nullopt;
+  if (acknowledged_ && *acknowledged_ == position && acknowledged_round_ == round_) {
+    return std::nullopt;
+  }
   acknowledged_ = position;
-  return Ack{session_, leader_epoch_, position};
+  acknowledged_round_ = round_;
+  return Ack{session_, leader_epoch_, position, round_};
 }
 
 }  // namespace conclave::replication

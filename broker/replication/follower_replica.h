@@ -55,6 +55,8 @@ class FollowerReplica {
   struct Data {
     Buffer batches;
     Offset high_watermark;
+    // That the leader wants acknowledged; 0: none.
+    Round round{};
   };
   // What the driver has to do next.
   struct Nothing {};
@@ -67,12 +69,13 @@ class FollowerReplica {
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
-  // What there is to acknowledge since the last call: after data, and whenever the log's durable
-  // offset has risen.
+  // What there is to acknowledge since the last call: after data or a round, and whenever the log's
+  // durable offset has risen.
   struct Ack {
     Session session;
     LeaderEpoch leader_epoch;
     LogPosition log;
+    Round round;
   };
   std::optional<Ack> TakeAck();
 
@@ -92,6 +95,8 @@ class FollowerReplica {
   Offset high_watermark_;
   FollowerLog& log_;
   std::optional<LogPosition> acknowledged_;
+  Round round_;
+  Round acknowledged_round_;
 };
 
 }  // namespace conclave::replication

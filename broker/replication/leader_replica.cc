@@ -110,13 +110,15 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   follower.agreed = true;
   follower.next = position.log.end;
   follower.told_high_watermark = Offset(-1);
+  follower.told_round = Round();
   Acknowledged(position.follower, position.broker_epoch, position.session, position.leader_epoch,
-               position.log, now);
+               position.log, Round(), now);
   return Agreed{};
 }
 
 void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Session session,
-                                 LeaderEpoch leader_epoch, LogPosition log, MonotonicTime now) {
+                                 LeaderEpoch leader_epoch, LogPosition log, Round round,
+                                 MonotonicTime now) {
   const auto it = followers_.find(broker);
   if (it == followers_.end() || resigned_) return;
   last_seen_ = now;
@@ -127,6 +129,9 @@ void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Sess
   }
   if (log.end > follower.next || log.durable > log.end)
     return;  // It cannot have what was not sent.
+  if (round <= follower.told_round) {
+    follower.confirmed_round = std::max(follower.confirmed_round, round);
+  }
   if (!follower.acknowledged) follower.acknowledged = LogPosition{};
   follower.acknowledged->end = std::max(follower.acknowledged->end, log.end);
   follower.acknowledged->durable = std::max(follower.acknowledged->durable, log.durable);
@@ -150,14 +155,26 @@ std::optional<LeaderReplica::Feed> LeaderReplica::FeedOf(BrokerId broker) const 
   if (it == followers_.end() || !it->second.agreed) return std::nullopt;
   const Follower& follower = it->second;
   return Feed{*follower.session, follower.next, follower.acknowledged->end,
-              follower.told_high_watermark};
+              follower.told_high_watermark, follower.told_round};
 }
 
-void LeaderReplica::Sent(BrokerId broker, Session session, Offset next, Offset high_watermark) {
+void LeaderReplica::Sent(BrokerId broker, Session session, Offset next, Offset high_watermark,
+                         Round round) {
   const auto it = followers_.find(broker);
   if (it == followers_.end() || it->second.session != session || !it->second.agreed) return;
   it->second.next = std::max(it->second.next, next);
   it->second.told_high_watermark = std::max(it->second.told_high_watermark, high_watermark);
+  it->second.told_round = std::max(it->second.told_round, round);
+}
+
+Round LeaderReplica::ConfirmedRound() const {
+  Round confirmed = round_;
+  for (const BrokerId broker : MaximalIsr()) {
+    if (broker == config_.self) continue;
+    const auto it = followers_.find(broker);
+    confirmed = std::min(confirmed, it == followers_.end() ? Round() : it->second.confirmed_round);
+  }
+  return confirmed;
 }
 
 // --- Metadata

@@ -91,7 +91,7 @@ class LeaderReplica {
 
   // Dropped unless follower, epoch, session and leader epoch are those of its last positioning.
   void Acknowledged(BrokerId follower, BrokerEpoch broker_epoch, Session session,
-                    LeaderEpoch leader_epoch, LogPosition log, MonotonicTime now);
+                    LeaderEpoch leader_epoch, LogPosition log, Round round, MonotonicTime now);
   // The stream on which it positioned itself as `session` broke. What it acknowledged stays true; a
   // newer positioning, on another stream, is not touched.
   void StreamClosed(BrokerId follower, BrokerEpoch broker_epoch, Session session);
@@ -102,12 +102,23 @@ class LeaderReplica {
     Session session;
     Offset next;
     Offset acknowledged;
-    // The high watermark it was last told.
+    // The high watermark and the round it was last told.
     Offset told_high_watermark;
+    Round told_round;
   };
   std::optional<Feed> FeedOf(BrokerId follower) const;
-  // Batches up to `next` were sent, with `high_watermark`.
-  void Sent(BrokerId follower, Session session, Offset next, Offset high_watermark);
+  // Batches up to `next` were sent, with `high_watermark` and `round`.
+  void Sent(BrokerId follower, Session session, Offset next, Offset high_watermark, Round round);
+
+  // --- Rounds: is this still who the ISR follows?
+
+  // Begins one. It is confirmed once each member of the maximal ISR has acknowledged it: each
+  // followed this leader, in this epoch, at some moment after this call, so nobody had led in a
+  // later one by then.
+  Round BeginRound() { return ++round_; }
+  Round round() const { return round_; }
+  // The greatest that is confirmed.
+  Round ConfirmedRound() const;
 
   // --- Metadata
 
@@ -150,6 +161,7 @@ class LeaderReplica {
   // --- State
 
   LeaderEpoch leader_epoch() const { return state_.leader_epoch; }
+  PartitionEpoch partition_epoch() const { return state_.partition_epoch; }
   Offset high_watermark() const { return high_watermark_; }
   // The high watermark has reached the epoch's start: before, it may be behind what the last leader
   // told, and "latest" is not known.
@@ -166,6 +178,8 @@ class LeaderReplica {
     bool agreed = false;
     Offset next;
     Offset told_high_watermark;
+    Round told_round;
+    Round confirmed_round;
     // The greatest position acknowledged under `broker_epoch` in this leader epoch; nullopt: none
     // was.
     std::optional<LogPosition> acknowledged;
@@ -210,6 +224,7 @@ class LeaderReplica {
   MonotonicTime next_check_;
   MonotonicTime last_seen_;
 
+  Round round_;
   std::multimap<Offset, AppendId> waiting_;
   std::vector<Released> released_;
   bool resigned_ = false;

@@ -68,9 +68,9 @@ class LeaderReplicaTest : public ::testing::Test {
     leader_->Durable(Offset(end), At(ms));
   }
   void Ack(int broker, int64_t end, int64_t durable, int64_t session = 1, int64_t ms = 3) {
-    leader_->Sent(BrokerId(broker), Session(session), Offset(end), Offset(0));
+    leader_->Sent(BrokerId(broker), Session(session), Offset(end), Offset(0), Round());
     leader_->Acknowledged(BrokerId(broker), BrokerEpoch(10 + broker), Session(session),
-                          LeaderEpoch(5), {Offset(end), Offset(durable)}, At(ms));
+                          LeaderEpoch(5), {Offset(end), Offset(durable)}, Round(), At(ms));
   }
   void Record(std::vector<int> isr, int partition_epoch) {
     state_.isr.clear();
@@ -132,13 +132,13 @@ TEST_F(LeaderReplicaTest, WhatIsOfAnotherSessionEpochOrIncarnationIsDropped) {
   Ack(3, 30, 30);
   EXPECT_EQ(leader_->high_watermark(), Offset(20));
   leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(2), LeaderEpoch(4),
-                        {Offset(30), Offset(30)}, At(3));
+                        {Offset(30), Offset(30)}, Round(), At(3));
   leader_->Acknowledged(BrokerId(2), BrokerEpoch(99), Session(2), LeaderEpoch(5),
-                        {Offset(30), Offset(30)}, At(3));
+                        {Offset(30), Offset(30)}, Round(), At(3));
   EXPECT_EQ(leader_->high_watermark(), Offset(20));
   // And what was never sent cannot be there.
   leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(2), LeaderEpoch(5),
-                        {Offset(30), Offset(30)}, At(3));
+                        {Offset(30), Offset(30)}, Round(), At(3));
   EXPECT_EQ(leader_->high_watermark(), Offset(20));
   Ack(2, 30, 30, 2);
   EXPECT_EQ(leader_->high_watermark(), Offset(30));
@@ -253,6 +253,30 @@ TEST_F(LeaderReplicaTest, AProposalWhoseFateIsUnknownIsOutlivedBeforeItIsDropped
   EXPECT_EQ(leader_->high_watermark(), Offset(20));
   Record({1, 2}, 1);
   EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+// For reads that must not be answered by a leader that was deposed (semantics, section 5).
+TEST_F(LeaderReplicaTest, ARoundIsConfirmedByTheWholeIsr) {
+  Position(2, 20, 4, 1);
+  Position(3, 20, 4, 1);
+  const auto confirm = [this](int broker, Round told, Round confirmed) {
+    leader_->Sent(BrokerId(broker), Session(1), Offset(20), Offset(20), told);
+    leader_->Acknowledged(BrokerId(broker), BrokerEpoch(10 + broker), Session(1), LeaderEpoch(5),
+                          {Offset(20), Offset(20)}, confirmed, At(3));
+  };
+  EXPECT_EQ(leader_->BeginRound(), Round(1));
+  confirm(2, Round(1), Round(1));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(0));
+  // What was not asked is not believed.
+  confirm(3, Round(0), Round(1));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(0));
+  confirm(3, Round(1), Round(1));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(1));
+  EXPECT_EQ(leader_->BeginRound(), Round(2));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(1));
+  confirm(2, Round(2), Round(2));
+  confirm(3, Round(2), Round(2));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(2));
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ namespace conclave::replication {
 // another is of an earlier positioning, and dropped.
 using Session = StrongInt<struct SessionTag, int64_t>;
 
+// Numbers the times at which a leader asks whether it is followed still; 0: never.
+using Round = StrongInt<struct RoundTag, int64_t>;
+
 // "No epoch": of an empty log.
 inline constexpr LeaderEpoch kNoEpoch{-1};
 

@@ -27,8 +27,17 @@ std::vector<std::string> Texts(const std::vector<Endpoint>& endpoints) {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<BrokerNode>> BrokerNode::Create(const BrokerConfig& config,
+                                                               const Identity& identity,
+                                                               Environment environment) {
+  auto directory = DataDirectory::Open(environment.fs, config.data_dir);
+  if (!directory.ok()) return directory.status();
+  return std::unique_ptr<BrokerNode>(
+      new BrokerNode(config, identity, std::move(environment), *std::move(directory)));
+}
+
 BrokerNode::BrokerNode(const BrokerConfig& config, const Identity& identity,
-                       Environment environment)
+                       Environment environment, std::unique_ptr<DataDirectory> directory)
     : config_(config),
       identity_(identity),
       environment_(std::move(environment)),
@@ -36,14 +45,46 @@ BrokerNode::BrokerNode(const BrokerConfig& config, const Identity& identity,
       controllers_(environment_.transport, executor_, Texts(config.controllers),
                    {.attempt_timeout = Duration::Seconds(5)}),
       metadata_(identity.cluster_id, config.broker_id, Texts(config.controllers),
-                {.on_change = [this](const MetadataImage&, const MetadataDelta&) { OnMetadata(); },
+                {.on_change =
+                     [this](const v1::WatchMetadataResponse& update) { OnMetadata(update); },
                  .on_corrupt = [this](const absl::Status& why) { Fail(why); }},
-                environment_.transport, executor_) {}
+                environment_.transport, executor_),
+      clean_stop_(directory->clean_stop()),
+      replicas_(ReplicaOptions(), ReplicaEnvironment(), std::move(directory)),
+      producer_ids_(
+          config.broker_id, Texts(config.controllers), [this] { return replicas_.broker_epoch(); },
+          environment_.transport, environment_.partitions),
+      produce_(replicas_, producer_ids_, environment_.partitions),
+      fetch_(replicas_, environment_.partitions) {}
+
+ReplicaSet::Options BrokerNode::ReplicaOptions() const {
+  ReplicaSet::Options options;
+  options.cluster_id = identity_.cluster_id;
+  options.self = config_.broker_id;
+  options.replica_lag_time_max = config_.replica_lag_time_max;
+  options.controllers = Texts(config_.controllers);
+  options.file_delete_delay = config_.file_delete_delay;
+  return options;
+}
+
+ReplicaSet::Environment BrokerNode::ReplicaEnvironment() {
+  return {.transport = environment_.transport,
+          .executor = environment_.partitions,
+          .background = environment_.background,
+          .fs = environment_.fs,
+          .syncs = environment_.syncs,
+          .on_fatal = [this](const absl::Status& why) {
+            executor_.Post([this, why] { Fail(why); });
+          }};
+}
 
 BrokerNode::~BrokerNode() = default;
 
 void BrokerNode::AddMethods(MethodTable& table) {
   AddAdminMethods(table);
+  replicas_.AddMethods(table);
+  produce_.AddMethods(table);
+  fetch_.AddMethods(table);
   table.Unary<v1::GetMetadataRequest, v1::GetMetadataResponse>(
       metadata_methods::kGetMetadata, executor_,
       [this](v1::GetMetadataRequest request, CallContext,
@@ -55,6 +96,11 @@ void BrokerNode::AddMethods(MethodTable& table) {
       });
 }
 
+void BrokerNode::Abandon() {
+  const absl::Status kept = replicas_.Abandon();
+  if (!kept.ok()) LOG(WARNING) << "the next start will recover: " << Describe(kept);
+}
+
 void BrokerNode::Start(const std::string& endpoint) {
   session_ = std::make_unique<ControllerSession>(
       SessionOptions(endpoint),
@@ -63,14 +109,16 @@ void BrokerNode::Start(const std::string& endpoint) {
           .on_registered =
               [this](BrokerEpoch) {
                 caught_up_ = false;
-                OnMetadata();
+                TakePartOnceCaughtUp();
               },
           .on_reply = [this](const v1::BrokerHeartbeatReply& reply) { OnReply(reply); },
           .on_refused = [this](const absl::Status& why) { Fail(why); }},
       environment_.transport, executor_);
   session_->Start();
-  session_->SetReady();
   metadata_.Start();
+  environment_.partitions.Post([this] {
+    replicas_.Recover([this] { executor_.Post([this] { session_->SetReady(); }); });
+  });
 }
 
 ControllerSession::Options BrokerNode::SessionOptions(const std::string& endpoint) {
@@ -86,6 +134,7 @@ ControllerSession::Options BrokerNode::SessionOptions(const std::string& endpoin
   registration.set_endpoint(endpoint);
   registration.add_directory_ids(identity_.directory_id.ToBytes());
   registration.set_rack(config_.rack);
+  registration.set_clean_stop_epoch(clean_stop_.value_or(BrokerEpoch()).value());
   return options;
 }
 
@@ -93,6 +142,11 @@ void BrokerNode::Shutdown(std::function<void()> done) {
   if (session_ == nullptr || !session_->epoch()) return done();
   shutdown_done_ = std::move(done);
   session_->WantShutdown();
+}
+
+void BrokerNode::Close(std::function<void(const absl::Status&)> done) {
+  environment_.partitions.Post(
+      [this, done = std::move(done)]() mutable { replicas_.Close(std::move(done)); });
 }
 
 template <class Request, class Response>
@@ -122,12 +176,19 @@ void BrokerNode::AddAdminMethods(MethodTable& table) {
   Forward(table, admin_methods::kDescribeQuorum, Repeatable::kYes);
 }
 
-void BrokerNode::OnMetadata() {
+void BrokerNode::OnMetadata(const v1::WatchMetadataResponse& update) {
+  // The partitions keep an image of their own, for they have a thread of their own.
+  environment_.partitions.Post([this, update] { replicas_.OnMetadata(update); });
+  TakePartOnceCaughtUp();
+}
+
+void BrokerNode::TakePartOnceCaughtUp() {
   const auto epoch = session_ == nullptr ? std::nullopt : session_->epoch();
   if (!epoch || caught_up_) return;
   const Broker* self = image().FindBroker(config_.broker_id);
   if (self == nullptr || self->epoch != *epoch) return;
   caught_up_ = true;
+  environment_.partitions.Post([this, epoch = *epoch] { replicas_.TakePart(epoch); });
   session_->Hurry();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "broker/partition/sync_pool.h"
 #include "broker/server/broker_node.h"
 #include "common/clock/system_clock.h"
 #include "common/config/broker_config.h"
@@ -26,13 +27,23 @@ namespace {
 constexpr Duration kShutdownTimeout = Duration::Seconds(6);
 
 // Asks to be let go, and waits for that, or for the end of the time.
-void ShutDown(BrokerNode& node, Executor& executor) {
+void Leave(BrokerNode& node, Executor& executor) {
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> gone = done->get_future();
   executor.Post([&node, done] { node.Shutdown([done] { done->set_value(); }); });
   if (gone.wait_for(std::chrono::nanoseconds(kShutdownTimeout.nanoseconds())) !=
       std::future_status::ready) {
     LOG(WARNING) << "the controller has not let this broker go in time; going all the same";
+  }
+}
+
+// Without it the next start recovers, as after a crash.
+void CloseLogs(BrokerNode& node) {
+  auto closed = std::make_shared<std::promise<absl::Status>>();
+  std::future<absl::Status> outcome = closed->get_future();
+  node.Close([closed](const absl::Status& status) { closed->set_value(status); });
+  if (const absl::Status status = outcome.get(); !status.ok()) {
+    LOG(WARNING) << "not a clean stop: " << Describe(status);
   }
 }
 
@@ -48,17 +59,30 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   const SystemClock clock;
   GrpcTransport transport;
   ThreadExecutor executor(clock, {.name = "broker"});
+  ThreadExecutor partitions(clock, {.name = "partitions"});
+  ThreadExecutor background(clock, {.name = "background"});
+  SyncPool syncs(config->sync_threads);
   Server* health = nullptr;
-  BrokerNode node(*config, *identity,
-                  {.transport = transport,
-                   .executor = executor,
-                   .random = Random(EntropySeed()),
-                   .on_fatal = [](const absl::Status& why) { EndProcess(why); },
-                   .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  auto created = BrokerNode::Create(
+      *config, *identity,
+      {.transport = transport,
+       .executor = executor,
+       .partitions = partitions,
+       .background = background,
+       .fs = fs,
+       .syncs = syncs,
+       .random = Random(EntropySeed()),
+       .on_fatal = [](const absl::Status& why) { EndProcess(why); },
+       .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  if (!created.ok()) return created.status();
+  BrokerNode& node = **created;
   MethodTable methods;
   node.AddMethods(methods);
   auto server = transport.Listen(ToString(config->listener), methods.Take());
-  if (!server.ok()) return server.status();
+  if (!server.ok()) {
+    node.Abandon();
+    return server.status();
+  }
   health = server->get();
   health->SetServing(false);
   const std::string endpoint = AdvertisedEndpoint(config->advertised_listener, **server);
@@ -66,8 +90,11 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   LOG(INFO) << "broker " << config->broker_id << " of cluster " << identity->cluster_id
             << ", directory " << identity->directory_id;
   AnnounceAndWait(**server, signals);
-  ShutDown(node, executor);
+  Leave(node, executor);
+  CloseLogs(node);
   executor.Stop();
+  partitions.Stop();
+  background.Stop();
   server->reset();
   return absl::OkStatus();
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "broker/partition/metadata_update.h"
 #include "common/error/error.h"
 #include "common/rpc/controller_methods.h"
 
@@ -15,10 +15,6 @@ namespace {
 constexpr Duration kFirstPause = Duration::Milliseconds(20);
 constexpr Duration kLongestPause = Duration::Milliseconds(500);
 constexpr Duration kCheckInterval = Duration::Milliseconds(250);
-
-MetadataPosition FromProto(const v1::MetadataPosition& proto) {
-  return {LogIndex(proto.index()), Term(proto.term())};
-}
 
 }  // namespace
 
@@ -69,37 +65,12 @@ void MetadataFollower::OnMessage(v1::WatchMetadataResponse response) {
   pause_ = kFirstPause;
   MetadataDelta delta;
   const LogIndex before = image_.position().index;
-  if (absl::Status taken = Take(response, delta); !taken.ok()) {
+  if (absl::Status taken = ApplyUpdate(response, image_, delta); !taken.ok()) {
     if (IsRetriable(taken)) return Leave(taken);
     return events_.on_corrupt(taken);
   }
   ActiveCommitIndex(LogIndex());
-  if (image_.position().index != before) events_.on_change(image_, delta);
-}
-
-absl::Status MetadataFollower::Take(const v1::WatchMetadataResponse& response,
-                                    MetadataDelta& delta) {
-  if (response.has_image()) {
-    const MetadataPosition position = FromProto(response.image_position());
-    if (position.index < image_.position().index) {
-      return MakeError(
-          v1::METADATA_BEHIND,
-          absl::StrCat("the controller at ", endpoint_, " sent an image at ",
-                       position.index.value(), " after one at ", image_.position().index.value()));
-    }
-    auto image = MetadataImage::FromProto(response.image(), position);
-    if (!image.ok()) return image.status();
-    delta = DeltaBetween(image_, *image);
-    image_ = *std::move(image);
-  }
-  for (const v1::CommittedBatch& batch : response.batches()) {
-    const MetadataPosition position = FromProto(batch.position());
-    if (position.index <= image_.position().index) continue;
-    if (absl::Status applied = image_.Apply(position, batch.batch(), &delta); !applied.ok()) {
-      return applied;
-    }
-  }
-  return absl::OkStatus();
+  if (image_.position().index != before) events_.on_change(response);
 }
 
 void MetadataFollower::OnClosed(absl::Status status) { Leave(status); }

@@ -26,8 +26,8 @@ namespace conclave::broker {
 class MetadataFollower : private MessageHandler<v1::WatchMetadataResponse> {
  public:
   struct Events {
-    // The image has changed; the delta tells where.
-    std::function<void(const MetadataImage&, const MetadataDelta&)> on_change;
+    // The image has changed by this.
+    std::function<void(const v1::WatchMetadataResponse&)> on_change;
     // What was received contradicts the image: the process is to end.
     std::function<void(const absl::Status&)> on_corrupt;
   };
@@ -52,7 +52,6 @@ class MetadataFollower : private MessageHandler<v1::WatchMetadataResponse> {
   void Open();
   void OnMessage(v1::WatchMetadataResponse response) override;
   void OnClosed(absl::Status status) override;
-  absl::Status Take(const v1::WatchMetadataResponse& response, MetadataDelta& delta);
   // Leaves this controller for the next.
   void Leave(const absl::Status& why);
   void OnTimer();

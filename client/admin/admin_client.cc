@@ -1,13 +1,17 @@
 #include "client/admin/admin_client.h"
 
+#include <map>
 #include <utility>
 
+#include "client/admin/leader_offsets.h"
 #include "common/rpc/admin_methods.h"
 
 namespace conclave {
 
 AdminClient::AdminClient(Options options, Transport& transport, Executor& executor, Random random)
     : timeout_(options.timeout),
+      attempt_timeout_(options.attempt_timeout),
+      transport_(transport),
       executor_(executor),
       caller_(transport, executor, std::move(options.bootstrap),
               {.attempt_timeout = options.attempt_timeout}),
@@ -42,6 +46,27 @@ void AdminClient::DeleteTopics(v1::DeleteTopicsRequest request,
 void AdminClient::DescribeTopics(v1::DescribeTopicsRequest request,
                                  Done<v1::DescribeTopicsResponse> done) {
   Call(admin_methods::kDescribeTopics, std::move(request), Repeatable::kYes, std::move(done));
+}
+
+void AdminClient::DescribeTopicsWithOffsets(v1::DescribeTopicsRequest request,
+                                            Done<v1::DescribeTopicsResponse> done) {
+  DescribeTopics(
+      std::move(request),
+      [this, done = std::move(done)](absl::StatusOr<v1::DescribeTopicsResponse> topics) mutable {
+        if (!topics.ok()) return done(std::move(topics));
+        DescribeCluster({}, [this, topics = *std::move(topics), done = std::move(done)](
+                                absl::StatusOr<v1::DescribeClusterResponse> cluster) mutable {
+          // Where the leaders are is a help; what they lead is known already.
+          std::map<int32_t, std::string> brokers;
+          if (cluster.ok()) {
+            for (const v1::BrokerDescription& broker : cluster->brokers()) {
+              brokers[broker.broker_id()] = broker.endpoint();
+            }
+          }
+          FillLeaderOffsets(std::move(topics), brokers, executor_.clock().Now() + attempt_timeout_,
+                            transport_, executor_, std::move(done));
+        });
+      });
 }
 
 void AdminClient::AlterConfigs(v1::AlterConfigsRequest request,

@@ -48,6 +48,10 @@ class AdminClient {
   void CreateTopics(v1::CreateTopicsRequest request, Done<v1::CreateTopicsResponse> done);
   void DeleteTopics(v1::DeleteTopicsRequest request, Done<v1::DeleteTopicsResponse> done);
   void DescribeTopics(v1::DescribeTopicsRequest request, Done<v1::DescribeTopicsResponse> done);
+  // The same, with the bounds of each partition's log, which its leader is asked for; absent where
+  // it does not answer.
+  void DescribeTopicsWithOffsets(v1::DescribeTopicsRequest request,
+                                 Done<v1::DescribeTopicsResponse> done);
   void AlterConfigs(v1::AlterConfigsRequest request, Done<v1::AlterConfigsResponse> done);
   void DescribeQuorum(v1::DescribeQuorumRequest request, Done<v1::DescribeQuorumResponse> done);
   void DescribeCluster(v1::DescribeClusterRequest request, Done<v1::DescribeClusterResponse> done);
@@ -59,6 +63,8 @@ class AdminClient {
   TopicId DrawTopicId();
 
   const Duration timeout_;
+  const Duration attempt_timeout_;
+  Transport& transport_;
   Executor& executor_;
   FailoverCaller caller_;
   std::mutex random_mutex_;

@@ -22,6 +22,10 @@ const SettingsSchema& BrokerSettings() {
           MillisecondsSetting(
               "replica.lag.time.max.ms", 10000, 100, 3600000,
               "A follower that has not caught up for so long leaves the in-sync replicas."),
+          MillisecondsSetting("file.delete.delay.ms", 60000, 0, 7LL * 24 * 3600 * 1000,
+                              "How long the logs of a deleted topic are kept aside."),
+          IntegerSetting("log.sync.threads", 4, 1, 64,
+                         "Threads that sync logs, so that dirty files are synced side by side."),
       });
   return *kSchema;
 }
@@ -36,6 +40,8 @@ absl::StatusOr<BrokerConfig> MakeBrokerConfig(const Settings& settings) {
   config.rack = settings.Text("rack").value_or("");
   config.heartbeat_interval = settings.Milliseconds("broker.heartbeat.interval.ms");
   config.replica_lag_time_max = settings.Milliseconds("replica.lag.time.max.ms");
+  config.file_delete_delay = settings.Milliseconds("file.delete.delay.ms");
+  config.sync_threads = static_cast<int>(settings.Integer("log.sync.threads"));
   if (auto status = CheckAdvertised(config.advertised_listener); !status.ok()) return status;
   return config;
 }

@@ -27,6 +27,9 @@ struct BrokerConfig {
   std::string rack;
   Duration heartbeat_interval;
   Duration replica_lag_time_max;
+  // How long the log of a deleted topic is kept aside.
+  Duration file_delete_delay;
+  int sync_threads = 4;
 };
 
 // INVALID_CONFIG where settings contradict each other. `settings` are of BrokerSettings(), with all

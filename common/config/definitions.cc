@@ -75,6 +75,15 @@ SettingDefinition MillisecondsSetting(std::string key, int64_t default_ms, int64
   return definition;
 }
 
+SettingDefinition IntegerSetting(std::string key, int64_t default_value, int64_t min, int64_t max,
+                                 std::string documentation) {
+  auto definition = Define(std::move(key), SettingType::kInteger, std::move(documentation));
+  definition.default_value = absl::StrCat(default_value);
+  definition.min = min;
+  definition.max = max;
+  return definition;
+}
+
 absl::Status CheckAdvertised(const std::optional<Endpoint>& advertised) {
   if (!advertised || advertised->port != 0) return absl::OkStatus();
   return MakeError(v1::INVALID_CONFIG,

@@ -24,6 +24,9 @@ SettingDefinition RequiredEndpointList(std::string key, std::string documentatio
 SettingDefinition MillisecondsSetting(std::string key, int64_t default_ms, int64_t min_ms,
                                       int64_t max_ms, std::string documentation);
 
+SettingDefinition IntegerSetting(std::string key, int64_t default_value, int64_t min, int64_t max,
+                                 std::string documentation);
+
 // INVALID_CONFIG: clients cannot connect to port 0.
 absl::Status CheckAdvertised(const std::optional<Endpoint>& advertised);
 

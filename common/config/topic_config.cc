@@ -103,7 +103,7 @@ std::vector<SettingDefinition> Definitions() {
               "Segments whose newest record is older are deleted. -1: never for their age."),
       Integer("retention.bytes", "bytes", -1, -1, INT64_MAX,
               "A partition's oldest segments are deleted while it is larger. -1: no limit."),
-      Integer("max.message.bytes", "bytes", kMiB, 1024, 64 * kMiB,
+      Integer("max.message.bytes", "bytes", kMiB, 1024, 32 * kMiB,
               "Largest record batch, as it is sent, that is taken."),
       Integer("message.timestamp.after.max.ms", "ms", kHourMs, -1, kMaxSpanMs,
               "How far a record's timestamp may be ahead of the broker's clock. -1: no limit."),

@@ -520,6 +520,18 @@ uint64_t SimFileSystem::operations() const {
   std::lock_guard lock(disk_->mutex);
   return disk_->operations;
 }
+uint64_t SimFileSystem::DurableSize(const std::string& path) const {
+  std::lock_guard lock(disk_->mutex);
+  const NodePtr seen = disk_->Find(path).node;
+  NodePtr durable = disk_->root;
+  for (const std::string& part : PartsOf(path)) {
+    const auto it = durable->durable_names.find(part);
+    if (it == durable->durable_names.end()) return 0;
+    durable = it->second;
+  }
+  return durable == seen && !durable->is_directory ? durable->kept : 0;
+}
+
 uint64_t SimFileSystem::used_bytes() const {
   std::lock_guard lock(disk_->mutex);
   return disk_->used;

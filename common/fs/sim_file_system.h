@@ -69,6 +69,9 @@ class SimFileSystem : public FileSystem {
   uint64_t operations() const;
   // Bytes that files hold.
   uint64_t used_bytes() const;
+  // How many bytes from its front a file is sure to have after a crash, whatever that leaves of the
+  // rest; 0 if its name is not sure to be there.
+  uint64_t DurableSize(const std::string& path) const;
 
  private:
   class Disk;

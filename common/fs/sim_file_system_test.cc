@@ -303,6 +303,26 @@ TEST(SimFileSystemTest, AStoppedMachineDoesNothing) {
   EXPECT_FALSE(*fs.Exists("/e"));
 }
 
+TEST(SimFileSystemTest, TellsWhatIsSureToSurvive) {
+  SimFileSystem fs;
+  ASSERT_TRUE(fs.CreateDirectory("/d").ok());
+  auto file = Opened(fs, "/d/a");
+  ASSERT_TRUE(file->Append(Bytes("abcd")).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  EXPECT_EQ(fs.DurableSize("/d/a"), 0u);
+  ASSERT_TRUE(fs.SyncDirectory("/d").ok());
+  EXPECT_EQ(fs.DurableSize("/d/a"), 0u);
+  ASSERT_TRUE(fs.SyncDirectory("/").ok());
+  EXPECT_EQ(fs.DurableSize("/d/a"), 4u);
+  ASSERT_TRUE(file->Append(Bytes("ef")).ok());
+  EXPECT_EQ(fs.DurableSize("/d/a"), 4u);
+  ASSERT_TRUE(file->Truncate(3).ok());
+  EXPECT_EQ(fs.DurableSize("/d/a"), 3u);
+  ASSERT_TRUE(fs.Rename("/d/a", "/d/b").ok());
+  EXPECT_EQ(fs.DurableSize("/d/b"), 0u);
+  EXPECT_EQ(fs.DurableSize("/none"), 0u);
+}
+
 TEST(SimFileSystemTest, TheSameSeedLosesTheSame) {
   const auto run = [](uint64_t seed) {
     SimFileSystem fs;

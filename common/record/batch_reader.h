@@ -14,7 +14,7 @@
 
 namespace conclave {
 
-// What a batch may unpack to: four times the largest max.message.bytes there is.
+// What a batch may unpack to: eight times the largest max.message.bytes there is.
 inline constexpr size_t kMaxUnpackedBytes = size_t{256} << 20;
 
 // Walks the records of one batch. The records are not copied where they are uncompressed and in one

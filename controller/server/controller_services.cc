@@ -80,6 +80,11 @@ void ControllerNode::AddAdminMethods(MethodTable& table) {
       [this](const v1::CreateTopicsRequest& request, controller::Now now) {
         return core_.CreateTopics(request, Requester::kUser, now);
       });
+  AddChangeMethod<v1::CreateTopicsRequest, v1::CreateTopicsResponse>(
+      table, controller_methods::kCreateInternalTopics,
+      [this](const v1::CreateTopicsRequest& request, controller::Now now) {
+        return core_.CreateTopics(request, Requester::kCluster, now);
+      });
   AddChangeMethod<v1::DeleteTopicsRequest, v1::DeleteTopicsResponse>(
       table, admin_methods::kDeleteTopics,
       [this](const v1::DeleteTopicsRequest& request, controller::Now now) {

@@ -83,17 +83,29 @@ class Reflected:
                     self._known.add(name)
                     del waiting[name]
 
-    def call(self, service, method, **fields):
-        """A unary call of any service the server has, by names alone."""
+    def _method(self, kind, service, method):
+        """A callable for the method, and a new request of its type."""
         self._learn(service)
         described = self._pool.FindServiceByName(service).FindMethodByName(method)
         factory = message_factory.MessageFactory(self._pool)
         request = factory.GetPrototype(described.input_type)
         response = factory.GetPrototype(described.output_type)
-        call = self._channel.unary_unary(
-            f"/{service}/{method}", request_serializer=request.SerializeToString,
-            response_deserializer=response.FromString)
-        return call(request(**fields), timeout=30)
+        return kind(f"/{service}/{method}", request_serializer=request.SerializeToString,
+                    response_deserializer=response.FromString), request
+
+    def call(self, service, method, **fields):
+        """A unary call of any service the server has, by names alone."""
+        return self.begin(service, method, **fields).result()
+
+    def begin(self, service, method, **fields):
+        """The same, not waited for."""
+        call, request = self._method(self._channel.unary_unary, service, method)
+        return call.future(request(**fields), timeout=60)
+
+    def stream(self, service, method, **fields):
+        """What a server streams in answer to one request."""
+        call, request = self._method(self._channel.unary_stream, service, method)
+        return call(request(**fields), timeout=120)
 
     def is_serving(self):
         call = self._channel.unary_unary(

@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "broker/partition/sync_pool.h"
 #include "broker/server/broker_node.h"
 #include "client/admin/admin_client.h"
 #include "common/clock/system_clock.h"
 #include "common/executor/thread_executor.h"
+#include "common/fs/sim_file_system.h"
 #include "common/transport/memory_transport.h"
 #include "controller/server/controller_node.h"
 #include "raft/core/bootstrap.h"
@@ -103,7 +105,10 @@ class BrokerProcess {
       : name_("broker-" + std::to_string(id)),
         network_(network),
         transport_(network.Join(name_)),
-        executor_(clock, {.name = "broker"}) {
+        executor_(clock, {.name = "broker"}),
+        partitions_(clock, {.name = "partitions"}),
+        background_(clock, {.name = "background"}),
+        syncs_(2) {
     BrokerConfig config;
     config.broker_id = BrokerId(id);
     config.listener = *ParseEndpoint(BrokerEndpoint(id));
@@ -111,13 +116,18 @@ class BrokerProcess {
       config.controllers.push_back(*ParseEndpoint(ControllerEndpoint(c)));
     }
     config.heartbeat_interval = Duration::Milliseconds(500);
-    node_ = std::make_unique<broker::BrokerNode>(
+    config.replica_lag_time_max = Duration::Seconds(10);
+    config.data_dir = "data";
+    CHECK(fs_.CreateDirectory(config.data_dir).ok());
+    auto node = broker::BrokerNode::Create(
         config,
         Identity{NodeRole::kBroker, id, kCluster,
                  DirectoryId::FromRandom(3, static_cast<uint64_t>(id))},
-        broker::BrokerNode::Environment{*transport_, executor_, Random(static_cast<uint64_t>(id)),
-                                        [](const absl::Status& why) { LOG(FATAL) << why; },
-                                        [](bool) {}});
+        {*transport_, executor_, partitions_, background_, fs_, syncs_,
+         Random(static_cast<uint64_t>(id)), [](const absl::Status& why) { LOG(FATAL) << why; },
+         [](bool) {}});
+    CHECK(node.ok()) << node.status();
+    node_ = *std::move(node);
     MethodTable methods;
     node_->AddMethods(methods);
     auto server = transport_->Listen(BrokerEndpoint(id), methods.Take());
@@ -129,6 +139,8 @@ class BrokerProcess {
   ~BrokerProcess() {
     network_.Kill(name_);
     executor_.Stop();
+    partitions_.Stop();
+    background_.Stop();
     server_.reset();
   }
 
@@ -136,7 +148,11 @@ class BrokerProcess {
   const std::string name_;
   MemoryNetwork& network_;
   const std::unique_ptr<Transport> transport_;
+  SimFileSystem fs_;
   ThreadExecutor executor_;
+  ThreadExecutor partitions_;
+  ThreadExecutor background_;
+  broker::SyncPool syncs_;
   std::unique_ptr<broker::BrokerNode> node_;
   std::unique_ptr<Server> server_;
 };

@@ -45,6 +45,10 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddQuorumCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddBrokerCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddDumpCommands(CLI::App& app, const Globals& globals, Run& run);
+// Verbs without a noun.
+void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run);
+void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run);
+void AddBenchCommands(CLI::App& app, const Globals& globals, Run& run);
 
 // --- Output
 

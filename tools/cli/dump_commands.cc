@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "broker/log/dump.h"
 #include "common/error/error.h"
 #include "common/fs/posix_file_system.h"
 #include "common/metadata/image.h"
@@ -126,6 +127,40 @@ int DumpMetadata(const std::string& data_dir) {
   return kDone;
 }
 
+void PrintLine(const std::string& json) { std::cout << json << '\n'; }
+
+// What was read until then is printed before an error is.
+int ReportDump(const absl::Status& status) {
+  std::cout.flush();
+  return status.ok() ? kDone : Report(status);
+}
+
+int DumpSegmentFile(const std::string& path, bool records) {
+  PosixFileSystem fs;
+  return ReportDump(DumpSegment(fs, path, records, PrintLine));
+}
+
+int DumpIndexFile(const std::string& path) {
+  PosixFileSystem fs;
+  return ReportDump(DumpIndex(fs, path, PrintLine));
+}
+
+void AddLogFileCommands(CLI::App& dump, Run& run) {
+  auto path = std::make_shared<std::string>();
+  auto records = std::make_shared<bool>(false);
+  CLI::App* segment = dump.add_subcommand("segment", "The batches of a segment, one object a line");
+  segment->fallthrough();
+  segment->add_option("file", *path, "A .log file of a partition")->required();
+  segment->add_flag("--records", *records, "With the records of each batch");
+  segment->callback(
+      [&run, path, records] { run = [path, records] { return DumpSegmentFile(*path, *records); }; });
+
+  CLI::App* index = dump.add_subcommand("index", "The entries of an index, one object a line");
+  index->fallthrough();
+  index->add_option("file", *path, "A .index or .timeindex file of a partition")->required();
+  index->callback([&run, path] { run = [path] { return DumpIndexFile(*path); }; });
+}
+
 }  // namespace
 
 void AddDumpCommands(CLI::App& app, const Globals&, Run& run) {
@@ -145,6 +180,7 @@ void AddDumpCommands(CLI::App& app, const Globals&, Run& run) {
   metadata->fallthrough();
   metadata->add_option("--data-dir", *data_dir, "The controller's data directory")->required();
   metadata->callback([&run, data_dir] { run = [data_dir] { return DumpMetadata(*data_dir); }; });
+  AddLogFileCommands(*dump, run);
 }
 
 }  // namespace conclave::tools

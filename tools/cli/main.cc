@@ -30,10 +30,13 @@ int main(int argc, char** argv) {
   app.fallthrough();
   AddClusterCommands(app, globals, run);
   AddTopicCommands(app, globals, run);
+  AddProduceCommand(app, globals, run);
+  AddConsumeCommand(app, globals, run);
   AddBrokerCommands(app, globals, run);
   AddQuorumCommands(app, globals, run);
   AddStorageCommands(app, globals, run);
   AddDumpCommands(app, globals, run);
+  AddBenchCommands(app, globals, run);
 
   try {
     app.parse(argc, argv);

@@ -163,7 +163,7 @@ int DescribeTopic(const Globals& globals, const std::vector<std::string>& names)
   return WithSession(globals, [&](AdminSession& session) -> int {
     v1::DescribeTopicsRequest request;
     for (const std::string& name : names) request.add_names(name);
-    const auto response = session.Call(&AdminClient::DescribeTopics, std::move(request));
+    const auto response = session.Call(&AdminClient::DescribeTopicsWithOffsets, std::move(request));
     if (!response.ok()) return Report(response.status());
     int exit_code = kDone;
     Json topics = Json::array();

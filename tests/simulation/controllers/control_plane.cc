@@ -11,6 +11,7 @@ namespace conclave::control_sim {
 namespace {
 
 constexpr size_t kImagesKept = 64;
+constexpr char kDataDir[] = "data";
 
 const ClusterId kCluster = ClusterId::FromRandom(1, 2);
 
@@ -47,7 +48,10 @@ BrokerConfig ConfigOfBroker(int node) {
   BrokerConfig config;
   config.broker_id = BrokerId(node);
   config.listener = EndpointOf(node);
+  config.data_dir = kDataDir;
   config.heartbeat_interval = Duration::Milliseconds(500);
+  config.replica_lag_time_max = Duration::Seconds(10);
+  config.file_delete_delay = Duration::Seconds(60);
   for (int i = 0; i < ControlPlane::kControllers; ++i) config.controllers.push_back(EndpointOf(i));
   return config;
 }
@@ -77,6 +81,9 @@ ControlPlane::ControlPlane(const Random& random, const SimWire::Options& wire,
     host(node).clock = std::make_unique<SimClock>(scheduler_);
     if (node < kControllers) {
       host(node).disk = std::make_unique<SimRaftDisk>(raft::FormatInitialVoters(Voters()));
+    } else {
+      host(node).fs = std::make_unique<SimFileSystem>();
+      CHECK(CreateDirectories(*host(node).fs, kDataDir).ok());
     }
     Start(node);
   }
@@ -104,12 +111,14 @@ std::string ControlPlane::NameOf(int node) {
   return (node < kControllers ? "controller-" : "broker-") + std::to_string(node);
 }
 
+std::string ControlPlane::EndpointTextOf(int node) { return ToString(EndpointOf(node)); }
+
 void ControlPlane::RunFor(Duration duration) {
   const MonotonicTime end = scheduler_.now() + duration;
   // An event of its own at the end, so that time gets there.
-  bool over = false;
-  scheduler_.At(end, [&over] { over = true; });
-  while (!over && violation_.empty() && scheduler_.RunOne()) CheckAll();
+  const auto over = std::make_shared<bool>(false);
+  scheduler_.At(end, [over] { *over = true; });
+  while (!*over && violation_.empty() && scheduler_.RunOne()) CheckAll();
 }
 
 void ControlPlane::Break(const std::string& what) {
@@ -140,14 +149,18 @@ void ControlPlane::Start(int node) {
   }
 }
 
-void ControlPlane::StartController(int node) {
-  Host& h = host(node);
+std::unique_ptr<SimExecutor> ControlPlane::SlowDisk(int node) {
   SimExecutor::Options slow_disk;
   slow_disk.duration = [this] {
     const Duration max = disk_random_.Chance(disks_.slow) ? disks_.slow_max : disks_.max;
     return Duration::Nanoseconds(disk_random_.Between(disks_.min.nanoseconds(), max.nanoseconds()));
   };
-  h.storage_executor = std::make_unique<SimExecutor>(scheduler_, *h.clock, slow_disk);
+  return std::make_unique<SimExecutor>(scheduler_, *host(node).clock, slow_disk);
+}
+
+void ControlPlane::StartController(int node) {
+  Host& h = host(node);
+  h.storage_executor = SlowDisk(node);
   auto made = controller::ControllerNode::Create(
       ConfigOfController(node), IdentityOf(node), h.disk->state(), h.disk->NewStorage(),
       {.transport = *h.transport,
@@ -165,18 +178,27 @@ void ControlPlane::StartController(int node) {
 
 void ControlPlane::StartBroker(int node) {
   Host& h = host(node);
-  h.broker = std::make_unique<broker::BrokerNode>(
+  h.storage_executor = SlowDisk(node);
+  h.partitions_executor = std::make_unique<SimExecutor>(scheduler_, *h.clock);
+  h.background_executor = std::make_unique<SimExecutor>(scheduler_, *h.clock);
+  h.syncs = std::make_unique<broker::ExecutorSyncs>(*h.storage_executor);
+  auto made = broker::BrokerNode::Create(
       ConfigOfBroker(node), IdentityOf(node),
-      broker::BrokerNode::Environment{
-          .transport = *h.transport,
-          .executor = *h.executor,
-          .random = random_.Fork(NameOf(node) + "#" + std::to_string(h.starts)),
-          .on_fatal = [this, node](const absl::Status& why) { Failed(node, why); },
-          .on_serving =
-              [this, node](bool serving) {
-                Say(NameOf(node) + (serving ? " is active" : " is fenced"));
-                host(node).serving = serving;
-              }});
+      {.transport = *h.transport,
+       .executor = *h.executor,
+       .partitions = *h.partitions_executor,
+       .background = *h.background_executor,
+       .fs = *h.fs,
+       .syncs = *h.syncs,
+       .random = random_.Fork(NameOf(node) + "#" + std::to_string(h.starts)),
+       .on_fatal = [this, node](const absl::Status& why) { Failed(node, why); },
+       .on_serving =
+           [this, node](bool serving) {
+             Say(NameOf(node) + (serving ? " is active" : " is fenced"));
+             host(node).serving = serving;
+           }});
+  if (!made.ok()) return Break(NameOf(node) + " does not start: " + Describe(made.status()));
+  h.broker = *std::move(made);
   MethodTable methods;
   h.broker->AddMethods(methods);
   h.server = *h.transport->Listen(ToString(EndpointOf(node)), methods.Take());
@@ -192,20 +214,31 @@ void ControlPlane::Failed(int node, const absl::Status& why) {
   });
 }
 
+std::vector<std::unique_ptr<SimExecutor>*> ControlPlane::ExecutorsOf(Host& h) {
+  std::vector<std::unique_ptr<SimExecutor>*> executors;
+  for (auto* executor : {&h.executor, &h.storage_executor, &h.partitions_executor,
+                         &h.background_executor}) {
+    if (*executor != nullptr) executors.push_back(executor);
+  }
+  return executors;
+}
+
 void ControlPlane::Crash(int node) {
   Host& h = host(node);
   Say("crash " + NameOf(node));
   network_->Kill(NameOf(node));
   // The disk may have been done with what it had not reported.
   if (h.storage_executor != nullptr && disk_random_.Chance(0.5)) h.storage_executor->RunNext();
-  h.executor->Stop();
-  if (h.storage_executor != nullptr) h.storage_executor->Stop();
+  for (std::unique_ptr<SimExecutor>* executor : ExecutorsOf(h)) (*executor)->Stop();
   h.server.reset();
   h.controller.reset();
   h.broker.reset();
   h.transport.reset();
-  graveyard_.push_back(std::move(h.executor));
-  if (h.storage_executor != nullptr) graveyard_.push_back(std::move(h.storage_executor));
+  h.syncs.reset();
+  for (std::unique_ptr<SimExecutor>* executor : ExecutorsOf(h)) {
+    graveyard_.push_back(std::move(*executor));
+  }
+  if (h.fs != nullptr) h.fs->Crash(disk_random_);
   h.serving = false;
   h.was_active = false;
 }
@@ -215,8 +248,14 @@ void ControlPlane::StopBroker(int node) {
   host(node).stopping = true;
   host(node).executor->Post([this, node, life = host(node).starts] {
     host(node).broker->Shutdown([this, node, life] {
-      scheduler_.After(Duration(), [this, node, life] {
-        if (IsUp(node) && host(node).starts == life) Crash(node);
+      host(node).broker->Close([this, node, life](const absl::Status& closed) {
+        // A broker that never took part has nothing to close.
+        if (!closed.ok() && ErrorCodeOf(closed) != v1::NOT_READY) {
+          Break(NameOf(node) + " does not close: " + Describe(closed));
+        }
+        scheduler_.After(Duration(), [this, node, life] {
+          if (IsUp(node) && host(node).starts == life) Crash(node);
+        });
       });
     });
   });
@@ -224,15 +263,13 @@ void ControlPlane::StopBroker(int node) {
 
 void ControlPlane::Pause(int node) {
   Say("pause " + NameOf(node));
-  host(node).executor->Pause();
-  if (host(node).storage_executor != nullptr) host(node).storage_executor->Pause();
+  for (std::unique_ptr<SimExecutor>* executor : ExecutorsOf(host(node))) (*executor)->Pause();
 }
 
 void ControlPlane::Resume(int node) {
   if (!IsUp(node) || !host(node).executor->paused()) return;
   Say("resume " + NameOf(node));
-  host(node).executor->Resume();
-  if (host(node).storage_executor != nullptr) host(node).storage_executor->Resume();
+  for (std::unique_ptr<SimExecutor>* executor : ExecutorsOf(host(node))) (*executor)->Resume();
 }
 
 void ControlPlane::FailDisk(int controller, bool written) {

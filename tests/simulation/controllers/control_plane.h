@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "broker/partition/testing/executor_syncs.h"
 #include "broker/server/broker_node.h"
 #include "client/admin/admin_client.h"
 #include "common/metadata/image.h"
 #include "common/random/random.h"
+#include "common/fs/sim_file_system.h"
 #include "common/sim/sim_clock.h"
 #include "common/sim/sim_executor.h"
 #include "common/sim/sim_scheduler.h"
@@ -60,6 +62,7 @@ class ControlPlane {
 
   // --- What can be done to it; by events of the scheduler, not from within a node
   static std::string NameOf(int node);
+  static std::string EndpointTextOf(int node);
   void Start(int node);
   // Power goes: nothing that runs is tidied up, and waiting writes are lost.
   void Crash(int node);
@@ -81,6 +84,15 @@ class ControlPlane {
   // One controller is active, every broker takes part, and all see the same metadata. If not, why.
   std::string WhyNotWhole() const;
   const MetadataImage& ImageOf(int node) const;
+  // Up.
+  broker::BrokerNode& BrokerAt(int node) { return *host(node).broker; }
+  MemoryNetwork& network() { return *network_; }
+  // Of a broker.
+  SimFileSystem& DiskOf(int node) { return *host(node).fs; }
+  // Processes that the node has had.
+  uint64_t StartsOf(int node) const { return host(node).starts; }
+  // Looks at the invariants; RunFor does after every event.
+  void CheckAll();
   uint64_t commits_seen() const { return commits_seen_; }
   uint64_t activations() const { return activations_; }
 
@@ -88,7 +100,13 @@ class ControlPlane {
   struct Host {
     std::unique_ptr<SimClock> clock;
     std::unique_ptr<SimExecutor> executor;
+    // Of a controller: where Raft's log is written. Of a broker: where logs are synced.
     std::unique_ptr<SimExecutor> storage_executor;
+    // Of a broker.
+    std::unique_ptr<SimExecutor> partitions_executor;
+    std::unique_ptr<SimExecutor> background_executor;
+    std::unique_ptr<SimFileSystem> fs;
+    std::unique_ptr<broker::ExecutorSyncs> syncs;
     std::unique_ptr<Transport> transport;
     std::unique_ptr<controller::ControllerNode> controller;
     std::unique_ptr<broker::BrokerNode> broker;
@@ -105,8 +123,9 @@ class ControlPlane {
 
   void StartController(int node);
   void StartBroker(int node);
+  std::unique_ptr<SimExecutor> SlowDisk(int node);
+  static std::vector<std::unique_ptr<SimExecutor>*> ExecutorsOf(Host& h);
   void Failed(int node, const absl::Status& why);
-  void CheckAll();
   void CheckNode(int node);
   Host& host(int node) { return hosts_[static_cast<size_t>(node)]; }
   const Host& host(int node) const { return hosts_[static_cast<size_t>(node)]; }

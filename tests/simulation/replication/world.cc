@@ -364,7 +364,7 @@ class World {
             [this, &leader, id = broker.id, incarnation = broker.incarnation, ack = *ack] {
               if (leader.leader == nullptr) return;
               leader.leader->Acknowledged(id, incarnation, ack.session, ack.leader_epoch, ack.log,
-                                          now_);
+                                          ack.round, now_);
               Serve(leader);
             });
   }
@@ -423,7 +423,7 @@ class World {
     message.high_watermark = mark;
     const Offset next =
         feed->next + static_cast<int64_t>(message.batches.size() / sizeof(SimRecord));
-    leader.leader->Sent(follower.id, feed->session, next, mark);
+    leader.leader->Sent(follower.id, feed->session, next, mark, Round());
     const LeaderEpoch epoch = leader.leader->leader_epoch();
     SendToFollower(
         follower, stream->second, [this, &follower, session = feed->session, epoch, message] {

@@ -1,0 +1,319 @@
+#include "broker/partition/follower_streams.h"
+
+#include <glog/logging.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/buffer/buffer.h"
+#include "common/error/error.h"
+
+namespace conclave::broker {
+
+using replication::LeaderReplica;
+using replication::Session;
+
+class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
+ public:
+  Link(FollowerStreams& owner, uint64_t number, std::unique_ptr<Stream> stream)
+      : owner_(owner),
+        number_(number),
+        stream_(std::move(stream)),
+        last_heard_(owner.executor_.clock().Now()) {}
+
+  void Start() { stream_->Start(this); }
+
+  void OnMessage(v1::FollowerMessage message) override {
+    last_heard_ = Now();
+    if (closing_) return;
+    if (!follower_) {
+      if (const absl::Status good = Hello(message); !good.ok()) return Close(good);
+    }
+    for (const v1::FollowerPosition& position : message.positions()) Positioned(position);
+    for (const v1::FollowerAck& ack : message.acks()) Acknowledged(ack);
+    Flush();
+  }
+
+  void OnDrained() override { Flush(); }
+
+  // Destroys this.
+  void OnClosed(absl::Status status) override {
+    if (follower_) {
+      VLOG(1) << "the stream of follower " << *follower_ << " ended: " << Describe(status);
+    }
+    ForgetSessions();
+    owner_.Erase(number_);
+  }
+
+  void Close(const absl::Status& why) {
+    if (std::exchange(closing_, true)) return;
+    ForgetSessions();
+    to_send_.clear();
+    answers_.clear();
+    stream_->Finish(why);
+  }
+
+  void Offer(const PartitionId& id) {
+    if (!closing_ && sessions_.count(id) > 0) to_send_.insert(id);
+  }
+
+  void Flush() {
+    while (!closing_ && stream_->pending_bytes() == 0) {
+      v1::LeaderMessage message;
+      for (v1::LeaderPartition& answer : std::exchange(answers_, {})) {
+        *message.add_partitions() = std::move(answer);
+      }
+      Gather(message);
+      if (message.partitions_size() == 0) return;
+      last_sent_ = Now();
+      stream_->Send(message);
+    }
+  }
+
+  void Tick() {
+    if (closing_) return;
+    if (Now() - last_heard_ >= kSilence) {
+      return Close(MakeError(v1::NETWORK_EXCEPTION, "the follower was silent for too long"));
+    }
+    if (Now() - last_sent_ < kSignOfLife || stream_->pending_bytes() > 0) return;
+    v1::LeaderMessage ping;
+    ping.set_ping(true);
+    last_sent_ = Now();
+    stream_->Send(ping);
+  }
+
+  std::optional<BrokerId> follower() const { return follower_; }
+  BrokerEpoch epoch() const { return epoch_; }
+
+ private:
+  MonotonicTime Now() const { return owner_.executor_.clock().Now(); }
+
+  absl::Status Hello(const v1::FollowerMessage& message) {
+    if (!message.has_hello()) {
+      return MakeError(v1::INVALID_REQUEST, "a replication stream begins with a hello");
+    }
+    const v1::FollowerHello& hello = message.hello();
+    if (hello.cluster_id() != owner_.options_.cluster_id.ToBytes()) {
+      return MakeError(v1::INCONSISTENT_CLUSTER_ID,
+                       absl::StrCat("the follower belongs to another cluster; this is cluster ",
+                                    owner_.options_.cluster_id.ToString()));
+    }
+    if (hello.leader_id() != owner_.options_.self.value()) {
+      return MakeError(v1::INVALID_REQUEST,
+                       absl::StrCat("the follower looks for broker ", hello.leader_id(),
+                                    "; this is broker ", owner_.options_.self.value(),
+                                    ": is an endpoint configured twice?"));
+    }
+    const BrokerId follower(hello.broker_id());
+    const BrokerEpoch epoch(hello.broker_epoch());
+    const auto older = owner_.by_follower_.find(follower);
+    if (older != owner_.by_follower_.end()) {
+      if (older->second->epoch() > epoch) {
+        return MakeError(v1::STALE_BROKER_EPOCH, "a newer process of this broker has a stream");
+      }
+      older->second->Close(
+          MakeError(v1::STALE_BROKER_EPOCH, "a newer stream of this broker replaces this one"));
+    }
+    owner_.by_follower_[follower] = this;
+    follower_ = follower;
+    epoch_ = epoch;
+    return absl::OkStatus();
+  }
+
+  void Positioned(const v1::FollowerPosition& proto) {
+    const auto topic = TopicId::FromBytes(proto.topic_id());
+    if (!topic) return Close(MakeError(v1::INVALID_REQUEST, "a topic id has 16 bytes"));
+    const PartitionId id{*topic, PartitionIndex(proto.partition())};
+    LeaderReplica::Position position;
+    position.follower = *follower_;
+    position.broker_epoch = epoch_;
+    position.session = Session(proto.session());
+    position.leader_epoch = LeaderEpoch(proto.leader_epoch());
+    position.log = {Offset(proto.log_end_offset()), Offset(proto.durable_offset())};
+    position.last_epoch = LeaderEpoch(proto.last_epoch());
+    Replica* replica = owner_.partitions_.find(id);
+    LeaderReplica::Answer answer =
+        MakeError(v1::NOT_LEADER_OR_FOLLOWER,
+                  absl::StrCat("broker ", owner_.options_.self.value(),
+                               " does not lead the partition in epoch ", proto.leader_epoch()));
+    if (proto.log_end_offset() < 0 || proto.durable_offset() < 0 ||
+        proto.durable_offset() > proto.log_end_offset()) {
+      answer = MakeError(v1::INVALID_REQUEST, "offsets of a position contradict each other");
+    } else if (replica != nullptr && replica->leader() != nullptr) {
+      answer = replica->leader()->Positioned(position, Now());
+      owner_.partitions_.touch(*replica);
+    }
+    Answer(id, proto, answer);
+  }
+
+  void Answer(const PartitionId& id, const v1::FollowerPosition& position,
+              const LeaderReplica::Answer& answer) {
+    if (std::holds_alternative<LeaderReplica::Agreed>(answer)) {
+      sessions_[id] = Session(position.session());
+      to_send_.insert(id);
+      return;
+    }
+    sessions_.erase(id);
+    to_send_.erase(id);
+    v1::LeaderPartition partition;
+    partition.set_topic_id(position.topic_id());
+    partition.set_partition(position.partition());
+    partition.set_session(position.session());
+    partition.set_leader_epoch(position.leader_epoch());
+    if (const auto* end = std::get_if<replication::EpochEnd>(&answer)) {
+      partition.mutable_divergence()->set_leader_epoch(end->epoch.value());
+      partition.mutable_divergence()->set_end_offset(end->end.value());
+    } else {
+      *partition.mutable_error() = ErrorFromStatus(std::get<absl::Status>(answer));
+    }
+    answers_.push_back(std::move(partition));
+  }
+
+  void Acknowledged(const v1::FollowerAck& ack) {
+    const auto topic = TopicId::FromBytes(ack.topic_id());
+    if (!topic) return Close(MakeError(v1::INVALID_REQUEST, "a topic id has 16 bytes"));
+    Replica* replica = owner_.partitions_.find({*topic, PartitionIndex(ack.partition())});
+    if (replica == nullptr || replica->leader() == nullptr) return;
+    replica->leader()->Acknowledged(
+        *follower_, epoch_, Session(ack.session()), LeaderEpoch(ack.leader_epoch()),
+        {Offset(ack.log_end_offset()), Offset(ack.durable_offset())},
+        replication::Round(ack.round()), Now());
+    owner_.partitions_.touch(*replica);
+  }
+
+  void ForgetSessions() {
+    if (!follower_) return;
+    for (const auto& [id, session] : std::exchange(sessions_, {})) {
+      Replica* replica = owner_.partitions_.find(id);
+      if (replica == nullptr || replica->leader() == nullptr) continue;
+      replica->leader()->StreamClosed(*follower_, epoch_, session);
+      owner_.partitions_.touch(*replica);
+    }
+  }
+
+  // Fills the message from the partitions that have something to send, going round so that none is
+  // starved.
+  void Gather(v1::LeaderMessage& message) {
+    size_t room = owner_.options_.message_bytes;
+    std::vector<PartitionId> round(to_send_.upper_bound(last_served_), to_send_.end());
+    round.insert(round.end(), to_send_.begin(), to_send_.upper_bound(last_served_));
+    for (const PartitionId& id : round) {
+      if (room == 0) return;
+      last_served_ = id;
+      const size_t taken = GatherOne(id, room, message);
+      room -= std::min(room, taken);
+    }
+  }
+
+  size_t GatherOne(const PartitionId& id, size_t room, v1::LeaderMessage& message) {
+    Replica* replica = owner_.partitions_.find(id);
+    LeaderReplica* leader = replica == nullptr ? nullptr : replica->leader();
+    const auto feed =
+        leader == nullptr ? std::optional<LeaderReplica::Feed>() : leader->FeedOf(*follower_);
+    if (!feed || feed->session != sessions_.at(id)) {
+      to_send_.erase(id);
+      return 0;
+    }
+    const Offset high_watermark = leader->high_watermark();
+    const replication::Round round = leader->round();
+    if (feed->next >= leader->log_end() && feed->told_high_watermark >= high_watermark &&
+        feed->told_round >= round) {
+      to_send_.erase(id);
+      return 0;
+    }
+    Offset next = feed->next;
+    std::string batches;
+    if (feed->next < leader->log_end()) {
+      auto read = replica->log().Read(feed->next, room, leader->log_end());
+      if (!read.ok()) {
+        // What cannot be read is not copied; the follower is told, and tries again.
+        LOG(ERROR) << replica->name() << ": cannot be sent to broker " << *follower_ << ": "
+                   << Describe(read.status());
+        Refuse(id, *feed, *leader, read.status(), message);
+        return 0;
+      }
+      next = read->next_offset;
+      batches = read->batches.ToString();
+    }
+    v1::LeaderPartition* partition = message.add_partitions();
+    partition->set_topic_id(id.topic.ToBytes());
+    partition->set_partition(id.index.value());
+    partition->set_session(feed->session.value());
+    partition->set_leader_epoch(leader->leader_epoch().value());
+    partition->set_high_watermark(high_watermark.value());
+    partition->set_round(round.value());
+    partition->set_log_start_offset(replica->log().log_start().value());
+    const size_t taken = batches.size();
+    partition->set_batches(std::move(batches));
+    leader->Sent(*follower_, feed->session, next, high_watermark, round);
+    if (next >= leader->log_end()) to_send_.erase(id);
+    return taken;
+  }
+
+  void Refuse(const PartitionId& id, const LeaderReplica::Feed& feed, LeaderReplica& leader,
+              const absl::Status& why, v1::LeaderMessage& message) {
+    v1::LeaderPartition* partition = message.add_partitions();
+    partition->set_topic_id(id.topic.ToBytes());
+    partition->set_partition(id.index.value());
+    partition->set_session(feed.session.value());
+    partition->set_leader_epoch(leader.leader_epoch().value());
+    *partition->mutable_error() = ErrorFromStatus(why);
+    leader.StreamClosed(*follower_, epoch_, feed.session);
+    sessions_.erase(id);
+    to_send_.erase(id);
+  }
+
+  FollowerStreams& owner_;
+  const uint64_t number_;
+  const std::unique_ptr<Stream> stream_;
+  std::optional<BrokerId> follower_;
+  BrokerEpoch epoch_;
+  bool closing_ = false;
+  MonotonicTime last_heard_;
+  MonotonicTime last_sent_;
+  std::map<PartitionId, Session> sessions_;
+  std::set<PartitionId> to_send_;
+  PartitionId last_served_;
+  std::vector<v1::LeaderPartition> answers_;
+};
+
+FollowerStreams::FollowerStreams(Options options, Partitions partitions, Executor& executor)
+    : options_(options), partitions_(std::move(partitions)), executor_(executor) {}
+
+FollowerStreams::~FollowerStreams() = default;
+
+void FollowerStreams::Accept(std::unique_ptr<Stream> stream) {
+  const uint64_t number = ++last_number_;
+  auto link = std::make_unique<Link>(*this, number, std::move(stream));
+  Link* raw = link.get();
+  links_.emplace(number, std::move(link));
+  raw->Start();
+}
+
+void FollowerStreams::Erase(uint64_t number) {
+  const auto it = links_.find(number);
+  const auto follower = it->second->follower();
+  if (follower) {
+    const auto newest = by_follower_.find(*follower);
+    if (newest != by_follower_.end() && newest->second == it->second.get()) {
+      by_follower_.erase(newest);
+    }
+  }
+  links_.erase(it);
+}
+
+void FollowerStreams::Offer(const Replica& replica) {
+  for (const auto& [follower, link] : by_follower_) link->Offer(replica.id());
+}
+
+void FollowerStreams::Flush() {
+  for (const auto& [follower, link] : by_follower_) link->Flush();
+}
+
+void FollowerStreams::Tick() {
+  for (const auto& [number, link] : links_) link->Tick();
+}
+
+}  // namespace conclave::broker

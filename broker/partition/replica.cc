@@ -1,0 +1,196 @@
+#include "broker/partition/replica.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "common/error/error.h"
+#include "common/record/batch_check.h"
+
+namespace conclave::broker {
+
+using replication::FollowerReplica;
+using replication::LeaderReplica;
+
+Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
+                 Offset high_watermark, Options options, const Clock& clock)
+    : identity_(std::move(identity)),
+      name_(PartitionDirectoryName(identity_.topic, identity_.partition)),
+      log_(std::move(log)),
+      options_(options),
+      clock_(clock),
+      high_watermark_(std::min(high_watermark, log_->log_end())),
+      shown_high_watermark_(high_watermark_) {}
+
+Replica::~Replica() = default;
+
+Offset Replica::high_watermark() const {
+  if (leader_ != nullptr) return leader_->high_watermark();
+  if (follower_ != nullptr) return follower_->high_watermark();
+  return high_watermark_;
+}
+
+void Replica::Lead(const replication::PartitionState& state, int min_isr,
+                   const std::map<BrokerId, LeaderReplica::BrokerInfo>& brokers) {
+  const MonotonicTime now = clock_.Now();
+  if (leader_ != nullptr && leader_->leader_epoch() == state.leader_epoch) {
+    leader_->MetadataChanged(state, now);
+    leader_->SetMinIsr(min_isr, now);
+    return;
+  }
+  Resign();
+  LeaderReplica::Start start;
+  start.state = state;
+  start.min_isr = min_isr;
+  start.log = position();
+  start.log_start = log_->log_start();
+  start.high_watermark = high_watermark_;
+  const replication::LeaderLog& log = *this;
+  leader_ = std::make_unique<LeaderReplica>(
+      LeaderReplica::Config{options_.self, options_.replica_lag_time_max}, std::move(start), log,
+      now);
+  leader_->SetBrokers(brokers, now);
+  LOG(INFO) << name_ << ": leads, leader epoch " << state.leader_epoch << ", from offset "
+            << log_->log_end() << ", high watermark " << high_watermark_;
+}
+
+void Replica::Follow(BrokerId leader, LeaderEpoch epoch) {
+  if (follower_ != nullptr && following_ == leader && follower_->leader_epoch() == epoch) return;
+  Resign();
+  replication::FollowerLog& log = *this;
+  follower_ = std::make_unique<FollowerReplica>(epoch, last_session_, high_watermark_, log);
+  following_ = leader;
+}
+
+void Replica::StandBy() { Resign(); }
+
+void Replica::Resign() {
+  high_watermark_ = std::min(high_watermark(), log_->log_end());
+  if (leader_ != nullptr) {
+    leader_->Resign();
+    CollectReleased();
+    for (auto& [round, done] : std::exchange(confirmations_, {})) {
+      due_.emplace_back(std::move(done),
+                        MakeError(v1::NOT_LEADER_OR_FOLLOWER,
+                                  name_ + ": this broker does not lead it any more"));
+    }
+    leader_.reset();
+    LOG(INFO) << name_ << ": does not lead any more";
+  }
+  if (follower_ != nullptr) {
+    last_session_ = follower_->session();
+    follower_.reset();
+    following_ = kNoBroker;
+  }
+  changed_ = true;
+}
+
+void Replica::SetConfig(const TopicConfig& config) {
+  config_ = config;
+  log_->SetConfig({.segment_bytes = config.segment_bytes,
+                   .segment_age = config.segment_age,
+                   .index_interval_bytes = config.index_interval_bytes,
+                   .retention_age = config.retention_age,
+                   .retention_bytes = config.retention_bytes});
+}
+
+absl::StatusOr<AppendResult> Replica::Append(const Buffer& batch, const BatchHeader& header) {
+  CHECK(leader_ != nullptr);
+  auto appended = log_->AppendAsLeader(batch, header, leader_->leader_epoch(), clock_.WallNow());
+  if (appended.ok() && !appended->duplicate) leader_->Appended(log_->log_end(), clock_.Now());
+  return appended;
+}
+
+replication::AppendId Replica::AwaitCommit(Offset end, CommitDone done) {
+  CHECK(leader_ != nullptr);
+  const replication::AppendId append(++last_append_);
+  waiting_.emplace(append, std::move(done));
+  leader_->AwaitCommit(append, end);
+  return append;
+}
+
+void Replica::Forget(replication::AppendId append) {
+  waiting_.erase(append);
+  if (leader_ != nullptr) leader_->Forget(append);
+}
+
+void Replica::ConfirmLeadership(CommitDone done) {
+  CHECK(leader_ != nullptr);
+  confirmations_.emplace(leader_->BeginRound(), std::move(done));
+}
+
+absl::StatusOr<LogSync> Replica::BeginSync() {
+  cuts_at_sync_ = cuts_;
+  return log_->BeginSync();
+}
+
+absl::Status Replica::FinishSync(const LogSync& sync, const absl::Status& result) {
+  const absl::Status finished = log_->FinishSync(sync, result);
+  if (!finished.ok()) return finished;
+  cuts_synced_ = cuts_at_sync_;
+  if (leader_ != nullptr) leader_->Durable(position().durable, clock_.Now());
+  return absl::OkStatus();
+}
+
+uint64_t Replica::Watch(ReplicaWatcher* watcher) {
+  watchers_.emplace(++last_watch_, watcher);
+  return last_watch_;
+}
+
+void Replica::CollectReleased() {
+  for (LeaderReplica::Released& released : leader_->TakeReleased()) {
+    const auto it = waiting_.find(released.append);
+    if (it == waiting_.end()) continue;  // Forgotten.
+    due_.emplace_back(std::move(it->second), std::move(released.status));
+    waiting_.erase(it);
+  }
+  const replication::Round confirmed = leader_->ConfirmedRound();
+  while (!confirmations_.empty() && confirmations_.begin()->first <= confirmed) {
+    due_.emplace_back(std::move(confirmations_.begin()->second), absl::OkStatus());
+    confirmations_.erase(confirmations_.begin());
+  }
+}
+
+void Replica::Settle() {
+  if (leader_ != nullptr) CollectReleased();
+  for (auto& [done, status] : std::exchange(due_, {})) done(status);
+  if (high_watermark() != shown_high_watermark_) {
+    shown_high_watermark_ = high_watermark();
+    changed_ = true;
+  }
+  if (!std::exchange(changed_, false)) return;
+  std::vector<uint64_t> watches;
+  for (const auto& [watch, watcher] : watchers_) watches.push_back(watch);
+  for (const uint64_t watch : watches) {
+    const auto it = watchers_.find(watch);
+    if (it != watchers_.end()) it->second->OnReplicaChanged(id());
+  }
+}
+
+// --- The log, as replication sees it
+
+replication::EpochEnd Replica::EndOfEpoch(LeaderEpoch epoch) const {
+  const conclave::EpochEnd end = log_->EndOfEpoch(epoch);
+  return {end.epoch, end.end};
+}
+
+replication::LogPosition Replica::position() const {
+  const Offset durable = cuts_ == cuts_synced_ ? log_->durable_offset() : Offset(0);
+  return {log_->log_end(), durable};
+}
+
+absl::Status Replica::TruncateTo(Offset end) {
+  LOG(INFO) << name_ << ": truncates from " << log_->log_end() << " to " << end
+            << ", where the leader's log differs";
+  // Nothing to sync where nothing is cut.
+  if (end < log_->log_end()) ++cuts_;
+  return log_->TruncateTo(end);
+}
+
+absl::Status Replica::Append(const Buffer& batches) {
+  const auto checked = CheckBatchRun(batches);
+  if (!checked.ok()) return checked.status();
+  return log_->AppendAsFollower(batches, *checked, clock_.WallNow());
+}
+
+}  // namespace conclave::broker

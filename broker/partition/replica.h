@@ -1,0 +1,151 @@
+#ifndef CONCLAVE_BROKER_PARTITION_REPLICA_H_
+#define CONCLAVE_BROKER_PARTITION_REPLICA_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/log/log_sync.h"
+#include "broker/log/partition_file.h"
+#include "broker/log/partition_log.h"
+#include "broker/replication/follower_replica.h"
+#include "broker/replication/leader_replica.h"
+#include "common/clock/clock.h"
+#include "common/config/topic_config.h"
+#include "common/metadata/partition.h"
+#include "common/types/ids.h"
+
+namespace conclave::broker {
+
+// Wants to know that a replica's high watermark has risen, or that it does not lead any more.
+class ReplicaWatcher {
+ public:
+  virtual ~ReplicaWatcher() = default;
+  // May watch and unwatch replicas; another call comes for the next change.
+  virtual void OnReplicaChanged(const PartitionId& id) = 0;
+};
+
+// One partition on this broker: its log, and its part in replication, which the metadata gives it:
+// leader, follower, or neither.
+//
+// Not thread-safe: belongs to the partitions' executor. What follows from a call is left for
+// Settle: after any call but a getter, see to it that it is called (ReplicaSet::Touch).
+class Replica : private replication::LeaderLog, private replication::FollowerLog {
+ public:
+  struct Options {
+    BrokerId self;
+    Duration replica_lag_time_max;
+  };
+
+  // `high_watermark`: from the checkpoint; at most the log's end. `clock` outlives this.
+  Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, Offset high_watermark,
+          Options options, const Clock& clock);
+  ~Replica() override;
+
+  PartitionId id() const { return {identity_.topic_id, identity_.partition}; }
+  const PartitionIdentity& identity() const { return identity_; }
+  // "topic-0"
+  const std::string& name() const { return name_; }
+  PartitionLog& log() { return *log_; }
+  const PartitionLog& log() const { return *log_; }
+  Offset high_watermark() const;
+
+  // --- Its part
+
+  // nullptr: it does not lead, or does not follow.
+  replication::LeaderReplica* leader() { return leader_.get(); }
+  const replication::LeaderReplica* leader() const { return leader_.get(); }
+  replication::FollowerReplica* follower() { return follower_.get(); }
+  // Whom it follows; kNoBroker if it does not.
+  BrokerId following() const { return following_; }
+
+  // Each ends the part before, if leader or epoch are others; what waited there is released. A
+  // leader in the same epoch takes in the partition's new state.
+  void Lead(const replication::PartitionState& state, int min_isr,
+            const std::map<BrokerId, replication::LeaderReplica::BrokerInfo>& brokers);
+  void Follow(BrokerId leader, LeaderEpoch epoch);
+  void StandBy();
+
+  void SetConfig(const TopicConfig& config);
+  const TopicConfig& config() const { return config_; }
+
+  // --- As leader
+
+  // At the log's end. `batch` passed CheckProduced, which gave `header`.
+  absl::StatusOr<AppendResult> Append(const Buffer& batch, const BatchHeader& header);
+
+  using CommitDone = absl::AnyInvocable<void(const absl::Status&)>;
+  // `done` is called, from Settle, once the high watermark has reached `end`, or with the error that
+  // it will not in this epoch. It leads.
+  replication::AppendId AwaitCommit(Offset end, CommitDone done);
+  // `done` is not called any more.
+  void Forget(replication::AppendId append);
+
+  // `done` is called, from Settle, once it is sure that at some moment after this call nobody led in
+  // a later epoch: what was committed by then is known here. Or with why that is not known.
+  void ConfirmLeadership(CommitDone done);
+
+  // --- Syncs (broker/log/README.md)
+
+  bool WantsSync() const { return log_->NeedsSync() && !log_->SyncInFlight(); }
+  absl::StatusOr<LogSync> BeginSync();
+  absl::Status FinishSync(const LogSync& sync, const absl::Status& result);
+
+  // --- Outcomes
+
+  uint64_t Watch(ReplicaWatcher* watcher);
+  void Unwatch(uint64_t watch) { watchers_.erase(watch); }
+  // Tells waiting appends and watchers what has come of them.
+  void Settle();
+
+ private:
+  // LeaderLog and FollowerLog.
+  replication::EpochEnd EndOfEpoch(LeaderEpoch epoch) const override;
+  replication::LogPosition position() const override;
+  LeaderEpoch last_epoch() const override { return log_->last_epoch(); }
+  absl::Status TruncateTo(Offset end) override;
+  absl::Status Append(const Buffer& batches) override;
+
+  void Resign();
+  void CollectReleased();
+
+  const PartitionIdentity identity_;
+  const std::string name_;
+  const std::unique_ptr<PartitionLog> log_;
+  const Options options_;
+  const Clock& clock_;
+  TopicConfig config_;
+
+  Offset high_watermark_;  // While it has no part.
+  std::unique_ptr<replication::LeaderReplica> leader_;
+  std::unique_ptr<replication::FollowerReplica> follower_;
+  BrokerId following_ = kNoBroker;
+  replication::Session last_session_;
+
+  // Raised by each truncation. Until a sync that began after it is done, nothing counts as durable.
+  uint64_t cuts_ = 0;
+  uint64_t cuts_at_sync_ = 0;
+  uint64_t cuts_synced_ = 0;
+
+  uint64_t last_append_ = 0;
+  std::map<replication::AppendId, CommitDone> waiting_;
+  // By round.
+  std::map<replication::Round, CommitDone> confirmations_;
+  std::vector<std::pair<CommitDone, absl::Status>> due_;
+
+  uint64_t last_watch_ = 0;
+  std::map<uint64_t, ReplicaWatcher*> watchers_;
+  bool changed_ = false;
+  Offset shown_high_watermark_;
+};
+
+}  // namespace conclave::broker
+
+#endif  // CONCLAVE_BROKER_PARTITION_REPLICA_H_

@@ -1,0 +1,158 @@
+#ifndef CONCLAVE_BROKER_PARTITION_REPLICA_SET_H_
+#define CONCLAVE_BROKER_PARTITION_REPLICA_SET_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/partition/data_directory.h"
+#include "broker/partition/follower_streams.h"
+#include "broker/partition/isr_changes.h"
+#include "broker/partition/leader_streams.h"
+#include "broker/partition/replica.h"
+#include "broker/partition/sync_runner.h"
+#include "common/executor/executor.h"
+#include "common/fs/file_system.h"
+#include "common/metadata/image.h"
+#include "common/rpc/failover_caller.h"
+#include "common/rpc/server.h"
+#include "common/transport/transport.h"
+#include "common/types/ids.h"
+
+namespace conclave::broker {
+
+// All partitions of one broker: opens their logs, gives each its part as the metadata says, syncs
+// them by group commit, and runs the replication streams and the ISR changes.
+//
+// Not thread-safe: everything happens on `executor`, the one writer of all partitions. What one
+// task of the executor did is settled by a later one, so that what came meanwhile is settled with
+// it: natural batching. Destroyed after the executor has stopped; what is passed by reference
+// outlives it.
+class ReplicaSet {
+ public:
+  struct Options {
+    ClusterId cluster_id;
+    BrokerId self;
+    Duration replica_lag_time_max;
+    // host:port of the controllers.
+    std::vector<std::string> controllers;
+    // How long the log of a deleted topic is kept aside.
+    Duration file_delete_delay = Duration::Seconds(60);
+  };
+  struct Environment {
+    Transport& transport;
+    Executor& executor;
+    // For what blocks for long and concerns no single log: checkpoints, removing files.
+    Executor& background;
+    FileSystem& fs;
+    SyncRunner& syncs;
+    // The process has to end: a disk that failed, or lost what it had. On `executor`.
+    std::function<void(const absl::Status&)> on_fatal;
+  };
+
+  ReplicaSet(Options options, Environment environment, std::unique_ptr<DataDirectory> directory);
+  ~ReplicaSet();
+
+  void AddMethods(MethodTable& table);
+
+  // Instead of Recover: nothing was opened, so a stop that was clean is so still.
+  absl::Status Abandon();
+  // Opens and recovers every log that is there, a task each; `done` when all are.
+  void Recover(std::function<void()> done);
+
+  // What a watch of the metadata brought. It has effect once the image speaks of this process, and
+  // every log is open.
+  void OnMetadata(const v1::WatchMetadataResponse& update);
+  // The image includes this broker's registration under `epoch`.
+  void TakePart(BrokerEpoch epoch);
+  const MetadataImage& image() const { return image_; }
+  // Under which this broker takes part at present; nullopt: not yet.
+  std::optional<BrokerEpoch> broker_epoch() const { return epoch_; }
+  BrokerId self() const { return options_.self; }
+
+  // nullptr: not on this broker.
+  Replica* Find(const PartitionId& id);
+  // Something was done with the replica: what follows from it is seen to soon.
+  void Touch(Replica& replica);
+
+  // For a clean stop: ends what is under way, closes every log, writes the checkpoints and the
+  // marker. Produces are answered NOT_LEADER_OR_FOLLOWER from now on.
+  void Close(std::function<void(const absl::Status&)> done);
+
+  const std::map<PartitionId, std::unique_ptr<Replica>>& replicas() const { return replicas_; }
+
+ private:
+  void RecoverNext();
+  absl::Status OpenLog(const std::string& directory, const PartitionIdentity& identity);
+
+  bool TakesPart() const { return recovered_all_ && epoch_.has_value() && !closing_; }
+  void ApplyAll();
+  void Apply(const MetadataDelta& delta);
+  void ApplyPartition(const PartitionId& id);
+  void ApplyBrokers();
+  // nullptr, and the process ends, if it cannot be made.
+  Replica* Make(const PartitionIdentity& identity);
+  void SetPart(const Topic& topic, const Partition& partition, Replica& replica);
+  void SetAside(const PartitionId& id, DataDirectory::Aside where);
+  void SetAsideStrays();
+  void CheckNoneMissing();
+
+  void Settle();
+  void SettleOne(Replica& replica);
+  void BeginSync(Replica& replica);
+  void FinishSync(const PartitionId& id, uint64_t life, const LogSync& sync,
+                  const absl::Status& result);
+  void Tick();
+  void EverySecond();
+  void CheckpointHighWatermarks();
+  void CheckpointRecoveryPoints();
+  void RemoveDeletedLater(const std::string& name);
+  OffsetCheckpoint::Offsets HighWatermarks() const;
+  OffsetCheckpoint::Offsets DurableOffsets() const;
+  void CloseOnceSynced();
+  absl::Status CloseAll();
+  void Fail(const absl::Status& why);
+
+  const Options options_;
+  const Environment environment_;
+  Executor& executor_;
+  const std::shared_ptr<DataDirectory> directory_;
+  FailoverCaller controllers_;
+  FollowerStreams followers_;
+  LeaderStreams leaders_;
+  IsrChanges isr_changes_;
+
+  std::map<PartitionId, std::unique_ptr<Replica>> replicas_;
+  // Told apart from an earlier replica of the same id by whoever comes back later.
+  std::map<PartitionId, uint64_t> lives_;
+  uint64_t last_life_ = 0;
+  std::set<PartitionId> touched_;
+  bool settling_soon_ = false;
+
+  size_t recovered_ = 0;
+  std::function<void()> recovery_done_;
+  bool recovered_all_ = false;
+  MetadataImage image_;
+  std::optional<BrokerEpoch> epoch_;
+  bool took_part_ = false;
+  bool failed_ = false;
+  bool closing_ = false;
+  std::function<void(const absl::Status&)> closed_;
+  size_t syncs_in_flight_ = 0;
+  std::map<BrokerId, replication::LeaderReplica::BrokerInfo> brokers_;
+  OffsetCheckpoint::Offsets stored_high_watermarks_;
+  bool storing_high_watermarks_ = false;
+  bool storing_recovery_points_ = false;
+  uint64_t seconds_ = 0;
+};
+
+}  // namespace conclave::broker
+
+#endif  // CONCLAVE_BROKER_PARTITION_REPLICA_SET_H_

@@ -1,0 +1,143 @@
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/consumer/consumer.h"
+#include "common/error/error.h"
+
+// The part of Consumer that opens streams and takes in what they bring.
+namespace conclave {
+namespace {
+
+TopicPartition NameOf(const v1::FetchPartitionResult& result) {
+  return {result.topic(), PartitionIndex(result.partition())};
+}
+
+}  // namespace
+
+void Consumer::Stream() {
+  const MonotonicTime now = executor_.clock().Now();
+  std::map<std::string, FetchConnection::Members> wanted;
+  for (auto& [name, partition] : partitions_) {
+    if (partition.state != Partition::State::kFetching || partition.paused) continue;
+    const auto leader = metadata_.LeaderOf(name);
+    const MetadataCache::Topic* topic = metadata_.Find(name.topic);
+    if (!leader || topic->id != partition.topic_id) {
+      metadata_.Refresh();
+      continue;
+    }
+    if (partition.not_before > now) continue;
+    wanted[leader->endpoint][name] = {leader->epoch, partition.generation};
+  }
+  for (auto& [endpoint, members] : wanted) {
+    std::unique_ptr<FetchConnection>& connection = connections_[endpoint];
+    if (connection == nullptr) {
+      connection =
+          std::make_unique<FetchConnection>(endpoint, transport_, executor_, random_.Fork(endpoint),
+                                            static_cast<FetchConnection::Owner&>(*this));
+    }
+    if (!connection->may_open() || (connection->open() && connection->members() == members)) {
+      continue;
+    }
+    OpenStream(*connection, members);
+  }
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    it = wanted.count(it->first) > 0 || !it->second->may_open() ? std::next(it)
+                                                                : connections_.erase(it);
+  }
+}
+
+void Consumer::OpenStream(FetchConnection& connection, const FetchConnection::Members& members) {
+  v1::FetchRequest request;
+  request.set_max_bytes(static_cast<int32_t>(options_.fetch_bytes));
+  for (const auto& [name, member] : members) {
+    const Partition& partition = *Find(name);
+    v1::FetchPartition* asked = request.add_partitions();
+    asked->set_topic(name.topic);
+    if (!partition.topic_id.IsNone()) asked->set_topic_id(partition.topic_id.ToBytes());
+    asked->set_partition(name.partition.value());
+    asked->set_offset(partition.buffer.fetch_offset().value());
+    asked->set_leader_epoch(member.epoch.value());
+    asked->set_max_bytes(static_cast<int32_t>(options_.partition_fetch_bytes));
+  }
+  connection.Open(request, members);
+  Throttle(connection);
+}
+
+void Consumer::Throttle(FetchConnection& connection) {
+  size_t buffered = 0;
+  for (const auto& [name, member] : connection.members()) {
+    const Partition* partition = Find(name);
+    if (partition != nullptr && !partition->paused) buffered += partition->buffer.bytes();
+  }
+  if (buffered >= options_.prefetch_bytes) connection.SetReading(false);
+  if (buffered <= options_.prefetch_bytes / 2) connection.SetReading(true);
+}
+
+void Consumer::OnFetched(FetchConnection& from, v1::FetchResponse response) {
+  for (v1::FetchPartitionResult& result : *response.mutable_partitions()) {
+    TakeIn(from, std::move(result));
+  }
+  Throttle(from);
+  Wake();
+}
+
+void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
+  const TopicPartition name = NameOf(result);
+  Partition* partition = Find(name);
+  const auto member = from.members().find(name);
+  // Taken away, or fetched from elsewhere meanwhile.
+  if (partition == nullptr || member == from.members().end() ||
+      member->second.generation != partition->generation) {
+    return;
+  }
+  if (result.error().code() != v1::NONE) {
+    return Refused(name, *partition, StatusFromError(result.error()));
+  }
+  partition->pause.Reset();
+  const Offset high_watermark(result.high_watermark());
+  if (!partition->high_watermark || high_watermark > *partition->high_watermark) {
+    partition->high_watermark = high_watermark;
+  }
+  const Buffer batches(std::move(*result.mutable_batches()));
+  const Offset next(std::min(result.next_offset(), result.high_watermark()));
+  if (absl::Status status = partition->buffer.Append(batches, next); !status.ok()) {
+    Refused(name, *partition,
+            MakeError(ErrorCodeOf(status),
+                      absl::StrCat(
+                          "what ", from.endpoint(), " sent of ", ToString(name),
+                          " is damaged, and is fetched again: ", std::string(status.message()))));
+  }
+}
+
+void Consumer::Refused(const TopicPartition& name, Partition& partition,
+                       const absl::Status& status) {
+  VLOG(1) << ToString(name) << " at " << partition.buffer.fetch_offset() << ": "
+          << Describe(status);
+  const v1::ErrorCode code = ErrorCodeOf(status);
+  // The stream does not go on with it.
+  partition.generation = ++last_generation_;
+  if (code == v1::OFFSET_OUT_OF_RANGE) {
+    // What was fetched before is good, and is handed out first.
+    if (partition.buffer.empty()) return Reset(name, partition, status);
+    partition.not_before = executor_.clock().Now() + partition.pause.Next(random_);
+    return;
+  }
+  if (metadata_.Learn(name, ErrorFromStatus(status).hint())) return;
+  metadata_.Refresh();
+  partition.not_before = executor_.clock().Now() + partition.pause.Next(random_);
+  if (IsRetriable(code)) return;
+  LOG(WARNING) << "fetching " << ToString(name) << " is tried again after " << Describe(status);
+  Tell({ConsumerEvent::Kind::kTrouble, name, partition.buffer.fetch_offset(), Offset(-1), status});
+}
+
+void Consumer::OnEnded(FetchConnection& from, const absl::Status& status) {
+  // Of several partitions the status does not tell which one's leader has moved.
+  const bool told = from.members().size() == 1 &&
+                    metadata_.Learn(from.members().begin()->first, ErrorFromStatus(status).hint());
+  if (!told) metadata_.Refresh();
+  Wake();
+}
+
+}  // namespace conclave

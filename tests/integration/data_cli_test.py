@@ -1,0 +1,184 @@
+"""produce, consume and bench as scripts rely on them, against fake brokers at real ports."""
+
+import base64
+import json
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import test_main
+from conclave_cluster import CONCLAVE, COMMAND_TIMEOUT_S, runfile
+
+FAKE_BROKERS = runfile("client/testing/fake_brokers")
+
+
+class DataCliTest(unittest.TestCase):
+
+    def setUp(self):
+        self.brokers = subprocess.Popen(
+            [FAKE_BROKERS, "t:3", "one:1", "none:2"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop)
+        self.bootstrap = self.brokers.stdout.readline().strip()
+        self.assertEqual(self.bootstrap.count(":"), 3)
+
+    def stop(self):
+        self.brokers.stdin.close()
+        self.brokers.wait()
+        self.brokers.stdout.close()
+
+    def cli(self, *arguments, stdin=b"", code=0, bootstrap=None):
+        result = subprocess.run(
+            [CONCLAVE, "--bootstrap", bootstrap or self.bootstrap, *map(str, arguments)],
+            input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=COMMAND_TIMEOUT_S)
+        self.assertEqual(result.returncode, code, result.stderr.decode(errors="replace"))
+        if code == 0:
+            self.assertEqual(result.stderr, b"")
+        return result
+
+    def produce(self, stdin, *arguments):
+        out = json.loads(self.cli("produce", "one", "--output", "json", *arguments,
+                                  stdin=stdin).stdout)
+        self.assertEqual(set(out), {"acknowledged", "failed", "bytes", "seconds"})
+        return out
+
+    def consume(self, *arguments, topic="one"):
+        return self.cli("consume", topic, "--from-beginning", "--exit-at-end", *arguments).stdout
+
+    def records(self, topic="one"):
+        return [json.loads(line) for line in
+                self.consume("--format", "json", topic=topic).decode().splitlines()]
+
+    def test_R39_lines_keep_every_byte(self):
+        every = bytes(b for b in range(256) if b != 10)
+        out = self.produce(b"first\n\r\n\n" + every + b"\nlast")
+        self.assertEqual((out["acknowledged"], out["failed"]), (5, 0))
+        self.assertEqual(out["bytes"], 5 + 1 + 255 + 4)
+        self.assertEqual(self.consume(), b"first\n\r\n\n" + every + b"\nlast\n")
+        self.assertEqual(self.consume("--format", "value"), b"first\r" + every + b"last")
+        record = self.records()[3]
+        self.assertEqual(base64.b64decode(record["value"]["base64"]), every)
+        self.assertIsNone(record["key"])
+
+    def test_json_tells_null_from_empty_and_goes_round(self):
+        lines = [
+            {"key": None, "value": ""}, {"key": "", "value": None}, {"value": "null"},
+            {"key": {"base64": "AP8="}, "value": "ü", "timestamp": 77,
+             "headers": [{"key": "h", "value": None}, {"key": "h", "value": "x"}]}]
+        self.produce("\n".join(map(json.dumps, lines)).encode(), "--format", "json")
+        records = self.records()
+        self.assertEqual([list(r) for r in records], 4 * [
+            ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]])
+        self.assertEqual([r["offset"] for r in records], [0, 1, 2, 3])
+        self.assertEqual([(r["key"], r["value"]) for r in records],
+                         [(None, ""), ("", None), (None, "null"), ({"base64": "AP8="}, "ü")])
+        self.assertEqual(records[3]["timestamp"], 77)
+        self.assertEqual(records[3]["headers"], lines[3]["headers"])
+        written = self.consume("--format", "json")
+        self.produce(written, "--format", "json")
+        again = self.records()[4:]
+        for record in records + again:
+            del record["offset"]
+        self.assertEqual(again, records)
+
+    def test_keys_choose_partitions_as_kafka_does(self):
+        self.cli("produce", "t", "--key-separator", ":", stdin=b"foobar:1\nfoobar:2\nabc:x:y\n")
+        records = self.records("t")
+        where = {(r["key"], r["value"]): r["partition"] for r in records}
+        # murmur2: 1357151166 mod 3, and 479470107 mod 3.
+        self.assertEqual(where, {("foobar", "1"): 0, ("foobar", "2"): 0, ("abc", "x:y"): 0})
+        self.cli("produce", "t", "--partition", 2, stdin=b"there\n")
+        self.assertEqual(self.consume("--partition", 2, topic="t"), b"there\n")
+
+    def test_bad_lines_fail_by_number_and_the_others_go(self):
+        result = self.cli("produce", "one", "--format", "json", "--output", "json",
+                          stdin=b'{"value":"a"}\n{"valve":"b"}\n{"value":"c"}\n', code=1)
+        out = json.loads(result.stdout)
+        self.assertEqual((out["acknowledged"], out["failed"]), (2, 1))
+        self.assertIn(b"INVALID_RECORD", result.stderr)
+        self.assertIn(b"line 2", result.stderr)
+        self.assertIn(b"valve", result.stderr)
+        self.assertEqual(self.consume(), b"a\nc\n")
+
+    def test_acks_compression_and_files(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x" * 1000 + b"\n")
+            file.flush()
+            for arguments in (["--acks", "1"], ["--acks", "0"], ["--no-idempotence"],
+                              ["--compression", "lz4"], ["--compression", "zstd"]):
+                out = self.produce(b"", "--file", file.name, *arguments)
+                self.assertEqual(out["acknowledged"], 1)
+        self.assertEqual(self.consume(), 5 * (b"x" * 1000 + b"\n"))
+        self.assertIn(b"/no/such", self.cli("produce", "one", "--file", "/no/such", code=1).stderr)
+
+    def test_where_consume_begins_and_ends(self):
+        lines = "\n".join(json.dumps({"value": str(i), "timestamp": i * 100}) for i in range(20))
+        self.produce(lines.encode(), "--format", "json")
+
+        def consume(*arguments):
+            return [int(v) for v in
+                    self.cli("consume", "one", *arguments).stdout.decode().split()]
+
+        self.assertEqual(consume("--offset", 17, "--exit-at-end"), [17, 18, 19])
+        self.assertEqual(consume("--timestamp", 1750, "--exit-at-end"), [18, 19])
+        self.assertEqual(consume("--from-beginning", "--count", 3), [0, 1, 2])
+        self.assertEqual(consume("--exit-at-end"), [])
+        self.assertEqual(self.consume(topic="none"), b"")
+        self.assertIn(b"OFFSET_OUT_OF_RANGE", self.cli("consume", "one", "--offset", 21,
+                                                       code=1).stderr)
+
+    def test_refusals_have_their_exit_codes(self):
+        for command in ("produce", "consume"):
+            self.assertIn(b"UNKNOWN_TOPIC_OR_PARTITION",
+                          self.cli(command, "nothing", code=1).stderr)
+        self.assertIn(b"INVALID_PARTITIONS",
+                      self.cli("consume", "one", "--partition", 1, code=1).stderr)
+        self.assertIn(b"INVALID_PARTITIONS",
+                      self.cli("produce", "one", "--partition", 1, stdin=b"x", code=1).stderr)
+        for wrong in (["produce"], ["produce", "one", "--acks", "2"],
+                      ["produce", "one", "--format", "json", "--key-separator", ":"],
+                      ["consume", "one", "--offset", "-1"],
+                      ["consume", "one", "--offset", "1", "--from-beginning"],
+                      ["bench", "produce"], ["bench"]):
+            self.cli(*wrong, code=2)
+        with socket.socket() as taken:  # A port where nobody listens.
+            taken.bind(("127.0.0.1", 0))
+            nobody = "127.0.0.1:%d" % taken.getsockname()[1]
+            self.cli("--timeout", 1, "consume", "one", bootstrap=nobody, code=3)
+            self.cli("--timeout", 1, "produce", "one", bootstrap=nobody, code=3)
+
+    def test_a_reader_that_goes_away_is_no_error(self):
+        self.produce(b"some line\n" * 100000)
+        consume = subprocess.Popen(
+            [CONCLAVE, "--bootstrap", self.bootstrap, "consume", "one", "--from-beginning"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(consume.stdout.readline(), b"some line\n")
+        consume.stdout.close()
+        self.assertEqual(consume.wait(COMMAND_TIMEOUT_S), 0)
+        self.assertEqual(consume.stderr.read(), b"")
+        consume.stderr.close()
+
+    def test_bench_reads_back_what_it_wrote(self):
+        common = ["--topic", "t", "--records", 20000, "--record-size", 100, "--seed", 5,
+                  "--output", "json"]
+        wrote = json.loads(self.cli("bench", "produce", "--compression", "lz4", *common).stdout)
+        self.assertEqual(wrote["records"], 20000)
+        self.assertEqual(wrote["bytes"], 2000000)
+        self.assertTrue(wrote["verified"])
+        self.assertEqual(set(wrote["latency_us"]), {"p50", "p99", "p99.9", "max"})
+        read = json.loads(self.cli("bench", "consume", *common).stdout)
+        self.assertEqual(read["content_hash"], wrote["content_hash"])
+        self.assertEqual(read["records"], 20000)
+        # Others between them are told from its own, and do no harm.
+        self.cli("produce", "t", stdin=b"another's\n")
+        again = json.loads(self.cli("bench", "produce", *common).stdout)
+        self.assertEqual(again["content_hash"], wrote["content_hash"])
+        self.assertIn(b"CORRUPT_MESSAGE", self.cli(
+            "bench", "consume", "--topic", "t", "--records", 50000, "--record-size", 100,
+            "--seed", 5, code=1).stderr)
+
+
+if __name__ == "__main__":
+    test_main.main(__name__)

@@ -1,0 +1,190 @@
+#include "tests/simulation/cluster/cluster.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/config/topic_config.h"
+#include "common/error/error.h"
+#include "common/record/batch_check.h"
+#include "common/record/record_conversion.h"
+#include "common/rpc/client.h"
+#include "common/rpc/produce_methods.h"
+
+namespace conclave::cluster_sim {
+
+using control_sim::ControlPlane;
+
+Cluster::Cluster(uint64_t seed, const SimWire::Options& wire, const control_sim::DiskSpeed& disks,
+                 std::ostream* trace)
+    : random_(seed),
+      plane_(random_, wire, disks, trace),
+      invariants_(plane_),
+      clock_(plane_.scheduler()),
+      executor_(plane_.scheduler(), clock_),
+      transport_(plane_.network().Join("client")) {
+  AdminClient::Options options;
+  for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
+    options.bootstrap.push_back(ControlPlane::EndpointTextOf(node));
+  }
+  options.timeout = Duration::Seconds(30);
+  options.attempt_timeout = Duration::Seconds(3);
+  admin_ = std::make_unique<AdminClient>(options, *transport_, executor_, random_.Fork("client"));
+}
+
+Cluster::~Cluster() { executor_.Stop(); }
+
+bool Cluster::RunUntil(Duration limit, const std::function<bool()>& done) {
+  const MonotonicTime end = scheduler().now() + limit;
+  // An event of its own at the end, so that time gets there; it may come long after this returned.
+  const auto over = std::make_shared<bool>(false);
+  scheduler().At(end, [over] { *over = true; });
+  while (violation().empty()) {
+    if (done()) return true;
+    if (*over || !scheduler().RunOne()) return false;
+    plane_.CheckAll();
+    const std::string broken = invariants_.Check();
+    if (!broken.empty()) Break(broken);
+  }
+  return false;
+}
+
+const MetadataImage* Cluster::ActiveImage() const {
+  const int active = plane_.Active();
+  return active < 0 ? nullptr : &plane_.ImageOf(active);
+}
+
+std::string Cluster::CreateTopic(const std::string& name, int partitions, int replicas,
+                                 const std::map<std::string, std::string>& configs) {
+  const bool ready = RunUntil(Duration::Seconds(60), [this] {
+    for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
+      if (!plane_.IsServing(node)) return false;
+    }
+    return true;
+  });
+  if (!ready) return "the brokers do not take part";
+  v1::CreateTopicsRequest request;
+  v1::NewTopic* topic = request.add_topics();
+  topic->set_name(name);
+  topic->set_partitions(partitions);
+  topic->set_replication_factor(replicas);
+  for (const auto& [key, value] : configs) (*topic->mutable_configs())[key] = value;
+  std::optional<absl::Status> created;
+  admin_->CreateTopics(request, [&created](absl::StatusOr<v1::CreateTopicsResponse> response) {
+    created = response.ok() ? StatusFromError(response->topics(0).error()) : response.status();
+  });
+  if (!RunUntil(Duration::Seconds(60), [&created] { return created.has_value(); })) {
+    return "no answer to the creation";
+  }
+  if (!created->ok()) return Describe(*created);
+  const bool led = RunUntil(Duration::Seconds(30), [&] {
+    for (int i = 0; i < partitions; ++i) {
+      if (LeaderOf(name, i) < 0) return false;
+    }
+    return true;
+  });
+  return led ? "" : "not every partition has a leader: " + violation();
+}
+
+const Topic* Cluster::FindTopic(const std::string& topic) const {
+  for (int node = 0; node < ControlPlane::kNodes; ++node) {
+    if (!plane_.IsUp(node)) continue;
+    const Topic* found = plane_.ImageOf(node).FindTopic(std::string_view(topic));
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+PartitionId Cluster::IdOf(const std::string& topic, int partition) const {
+  const Topic* found = FindTopic(topic);
+  if (found == nullptr) return {};
+  return {found->id, PartitionIndex(partition)};
+}
+
+const Partition* Cluster::StateOf(const std::string& topic, int partition) const {
+  const MetadataImage* image = ActiveImage();
+  return image == nullptr ? nullptr : image->FindPartition(IdOf(topic, partition));
+}
+
+int Cluster::LeaderOf(const std::string& topic, int partition) {
+  const Partition* state = StateOf(topic, partition);
+  if (state == nullptr || state->leader == kNoBroker) return -1;
+  const int node = state->leader.value();
+  if (!plane_.IsUp(node)) return -1;
+  broker::Replica* replica = plane_.BrokerAt(node).replicas().Find(IdOf(topic, partition));
+  if (replica == nullptr || replica->leader() == nullptr) return -1;
+  return replica->leader()->leader_epoch() == state->leader_epoch ? node : -1;
+}
+
+bool Cluster::IsWhole(const std::string& topic) {
+  if (!plane_.WhyNotWhole().empty()) return false;
+  const Topic* found = ActiveImage()->FindTopic(std::string_view(topic));
+  if (found == nullptr) return false;
+  for (size_t i = 0; i < found->partitions.size(); ++i) {
+    const Partition& partition = found->partitions[i];
+    if (partition.isr.size() < partition.replicas.size()) return false;
+    if (LeaderOf(topic, static_cast<int>(i)) < 0) return false;
+  }
+  return true;
+}
+
+void Cluster::Produce(int broker, const std::string& topic, int partition,
+                      const std::string& value, v1::Acks acks, Duration timeout, Answer answer) {
+  v1::ProduceRequest request;
+  request.set_acks(acks);
+  request.set_timeout_ms(static_cast<int32_t>(timeout.milliseconds()));
+  v1::ProducePartition* part = request.add_partitions();
+  part->set_topic(topic);
+  part->set_partition(partition);
+  part->add_records()->set_value(value);
+  CallMethod<v1::ProduceRequest, v1::ProduceResponse>(
+      *transport_, ControlPlane::EndpointTextOf(broker), produce_methods::kProduce, request,
+      {.deadline = scheduler().now() + timeout + Duration::Seconds(5)}, executor_,
+      [this, topic, partition, acks, answer = std::move(answer)](absl::StatusOr<v1::ProduceResponse> response) {
+        if (!response.ok()) return answer(response.status(), {});
+        const v1::ProducePartitionResult& result = response->partitions(0);
+        const absl::Status status = StatusFromError(result.error());
+        if (status.ok() && acks == v1::ACKS_ALL) {
+          Acknowledged(topic, partition, Offset(result.base_offset()));
+        }
+        answer(status, result);
+      });
+}
+
+void Cluster::Acknowledged(const std::string& topic, int partition, Offset offset) {
+  const Topic* found = FindTopic(topic);
+  if (found == nullptr) return Break("acknowledged in a topic that is not there");
+  const size_t replicas = found->partitions.at(static_cast<size_t>(partition)).replicas.size();
+  const std::string broken =
+      invariants_.Acknowledged({found->id, PartitionIndex(partition)}, topic, offset,
+                               EffectiveMinInsyncReplicas(found->configs, replicas));
+  if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
+}
+
+std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partition) {
+  std::vector<std::string> values;
+  const int leader = LeaderOf(topic, partition);
+  if (leader < 0) {
+    Break("nobody leads " + topic);
+    return values;
+  }
+  broker::Replica& replica =
+      *plane_.BrokerAt(leader).replicas().Find(IdOf(topic, partition));
+  Offset at = replica.log().log_start();
+  while (at < replica.high_watermark()) {
+    const auto read = replica.log().Read(at, size_t{1} << 20, replica.high_watermark());
+    if (!read.ok() || read->batches.empty()) break;
+    const auto run = CheckBatchRun(read->batches);
+    for (const PlacedBatch& placed : *run) {
+      google::protobuf::RepeatedPtrField<v1::Record> records;
+      const absl::Status decoded = AppendRecords(
+          read->batches.Sub(placed.position, static_cast<size_t>(placed.header.size_bytes())), at,
+          records);
+      if (!decoded.ok()) Break(Describe(decoded));
+      for (const v1::Record& record : records) values.push_back(record.value());
+    }
+    at = read->next_offset;
+  }
+  return values;
+}
+
+}  // namespace conclave::cluster_sim

@@ -1,0 +1,87 @@
+#ifndef CONCLAVE_TESTS_SIMULATION_CLUSTER_CLUSTER_H_
+#define CONCLAVE_TESTS_SIMULATION_CLUSTER_CLUSTER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/admin/admin_client.h"
+#include "common/metadata/partition.h"
+#include "common/random/random.h"
+#include "common/sim/sim_clock.h"
+#include "common/sim/sim_executor.h"
+#include "common/types/ids.h"
+#include "conclave/v1/fetch.pb.h"
+#include "conclave/v1/produce.pb.h"
+#include "tests/simulation/cluster/data_invariants.h"
+#include "tests/simulation/controllers/control_plane.h"
+
+namespace conclave::cluster_sim {
+
+// A simulated cluster with the invariants of its data, and a client that talks to single brokers as
+// a test wants it, without a client library's retries. Brokers are nodes
+// ControlPlane::kControllers and up; a broker's id is its node's number.
+class Cluster {
+ public:
+  Cluster(uint64_t seed, const SimWire::Options& wire, const control_sim::DiskSpeed& disks,
+          std::ostream* trace);
+  ~Cluster();
+
+  control_sim::ControlPlane& plane() { return plane_; }
+  SimScheduler& scheduler() { return plane_.scheduler(); }
+  const DataInvariants::Counters& counters() const { return invariants_.counters(); }
+  Random& random() { return random_; }
+
+  // Until something is broken, `done` holds, or the time is over. True if it holds.
+  bool RunUntil(Duration limit, const std::function<bool()>& done);
+  void RunFor(Duration duration) {
+    RunUntil(duration, [] { return false; });
+  }
+  const std::string& violation() const { return plane_.violation(); }
+
+  // Makes a topic and waits until every partition has a leader that leads; "" or why not.
+  std::string CreateTopic(const std::string& name, int partitions, int replicas,
+                          const std::map<std::string, std::string>& configs = {});
+  PartitionId IdOf(const std::string& topic, int partition) const;
+  // As the active controller's committed image has it; nullptr: there is none.
+  const Partition* StateOf(const std::string& topic, int partition) const;
+  // The node that leads, and knows it; -1: none.
+  int LeaderOf(const std::string& topic, int partition);
+  // Every broker is up and in the ISR of every partition of the topic.
+  bool IsWhole(const std::string& topic);
+
+  // --- The client
+
+  using Answer = std::function<void(const absl::Status&, const v1::ProducePartitionResult&)>;
+  // One record, asked of `broker`. Acknowledgements under acks=all are held against the invariants.
+  void Produce(int broker, const std::string& topic, int partition, const std::string& value,
+               v1::Acks acks, Duration timeout, Answer answer);
+  // A client was told that the record at `offset` is committed: holds that against the invariants.
+  void Acknowledged(const std::string& topic, int partition, Offset offset);
+  // All values below the leader's high watermark, by offset from 0.
+  std::vector<std::string> ReadAll(const std::string& topic, int partition);
+  Transport& transport() { return *transport_; }
+  SimExecutor& executor() { return executor_; }
+  void Break(const std::string& what) { plane_.Break(what); }
+
+ private:
+  const MetadataImage* ActiveImage() const;
+  // As any node has it; nullptr: none has.
+  const Topic* FindTopic(const std::string& topic) const;
+
+  Random random_;
+  control_sim::ControlPlane plane_;
+  DataInvariants invariants_;
+  SimClock clock_;
+  SimExecutor executor_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<AdminClient> admin_;
+};
+
+}  // namespace conclave::cluster_sim
+
+#endif  // CONCLAVE_TESTS_SIMULATION_CLUSTER_CLUSTER_H_

@@ -1,0 +1,70 @@
+#ifndef CONCLAVE_TESTS_SIMULATION_CLUSTER_PRODUCER_WORKLOAD_H_
+#define CONCLAVE_TESTS_SIMULATION_CLUSTER_PRODUCER_WORKLOAD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/producer/producer.h"
+#include "common/random/random.h"
+#include "tests/simulation/cluster/cluster.h"
+
+namespace conclave::cluster_sim {
+
+// A producer of the client library that sends numbered values, each once, and remembers what it was
+// told of each.
+class ProducerWorkload {
+ public:
+  struct Counters {
+    uint64_t sent = 0;
+    uint64_t acknowledged = 0;
+    uint64_t refused = 0;
+    uint64_t unknown = 0;
+  };
+
+  ProducerWorkload(Cluster& cluster, const Random& random, std::string topic, int partitions);
+
+  // Sends every `mean_pause` or so until Stop.
+  void Start(Duration mean_pause);
+  void Stop() { running_ = false; }
+  // Nothing is under way.
+  bool idle() const { return open_ == 0; }
+
+  // Reads the whole topic, once the cluster is whole again: what was acknowledged is there once, at
+  // its offset; nothing is there twice, or that was refused; of each partition the values rise, as
+  // they were sent. Broken rules end the run.
+  void CheckFinal();
+
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Acknowledged {
+    int partition = 0;
+    Offset offset;
+  };
+
+  void Next();
+  void SendOne();
+  void CheckPartition(int partition, const std::vector<std::string>& values);
+
+  Cluster& cluster_;
+  Random random_;
+  const std::string topic_;
+  const int partitions_;
+  std::unique_ptr<Producer> producer_;
+  Duration mean_pause_;
+  bool running_ = false;
+  uint64_t open_ = 0;
+  uint64_t last_value_ = 0;
+  std::map<uint64_t, Acknowledged> acknowledged_;
+  // Certainly not stored.
+  std::map<uint64_t, std::string> refused_;
+  std::map<uint64_t, int> seen_;
+  Counters counters_;
+};
+
+}  // namespace conclave::cluster_sim
+
+#endif  // CONCLAVE_TESTS_SIMULATION_CLUSTER_PRODUCER_WORKLOAD_H_

@@ -1,0 +1,185 @@
+// Faults of systems of this kind, one by one, in whole simulated clusters; names are those of
+// docs/testing.md. After each, the invariants have held and the cluster is whole again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/error/error.h"
+#include "tests/simulation/cluster/cluster.h"
+
+namespace conclave::cluster_sim {
+namespace {
+
+using control_sim::ControlPlane;
+
+constexpr Duration kTimeout = Duration::Seconds(30);
+constexpr int kFirstBroker = ControlPlane::kControllers;
+
+class Scenario : public testing::TestWithParam<int> {
+ protected:
+  Scenario()
+      : cluster_(static_cast<uint64_t>(GetParam()), SimWire::Options(), control_sim::DiskSpeed(),
+                 getenv("TRACE") != nullptr ? &std::cerr : nullptr) {}
+
+  ~Scenario() override { EXPECT_EQ(cluster_.violation(), ""); }
+
+  ControlPlane& plane() { return cluster_.plane(); }
+  std::vector<int> Others(int broker) {
+    std::vector<int> others;
+    for (int node = kFirstBroker; node < ControlPlane::kNodes; ++node) {
+      if (node != broker) others.push_back(node);
+    }
+    return others;
+  }
+
+  // Sends `count` values one after the other to whoever leads then; `acknowledged_` takes those
+  // that were.
+  void Send(int broker, const std::string& value, v1::Acks acks = v1::ACKS_ALL,
+            Duration timeout = kTimeout) {
+    ++open_;
+    cluster_.Produce(broker, "t", 0, value, acks, timeout,
+                     [this, value](const absl::Status& status, const auto&) {
+                       --open_;
+                       if (status.ok()) acknowledged_.push_back(value);
+                       errors_.push_back(ErrorCodeOf(status));
+                     });
+  }
+  void SendAndWait(int broker, const std::string& value) {
+    Send(broker, value);
+    ASSERT_TRUE(cluster_.RunUntil(kTimeout * 2, [this] { return open_ == 0; }));
+  }
+
+  // A write succeeds, every replica is in sync, and what was acknowledged is there once.
+  void ExpectWholeAndNothingLost() {
+    ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(60), [this] { return cluster_.IsWhole("t"); }))
+        << cluster_.violation() << plane().WhyNotWhole();
+    SendAndWait(cluster_.LeaderOf("t", 0), "last");
+    ASSERT_FALSE(acknowledged_.empty());
+    EXPECT_EQ(acknowledged_.back(), "last");
+    const std::vector<std::string> all = cluster_.ReadAll("t", 0);
+    for (const std::string& value : acknowledged_) {
+      EXPECT_EQ(std::count(all.begin(), all.end(), value), 1) << value;
+    }
+  }
+
+  Cluster cluster_;
+  int open_ = 0;
+  std::vector<std::string> acknowledged_;
+  std::vector<v1::ErrorCode> errors_;
+};
+
+TEST_P(Scenario, RecordsAreWrittenReplicatedAndRead) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  for (int i = 0; i < 50; ++i) Send(leader, "v" + std::to_string(i));
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [this] { return open_ == 0; }));
+  EXPECT_EQ(acknowledged_.size(), 50u);
+  EXPECT_EQ(cluster_.ReadAll("t", 0).size(), 50u);
+  ExpectWholeAndNothingLost();
+}
+
+// R14 (KIP-101): what was acknowledged survives on replicas that had not heard that it was committed,
+// when all lose power; the one that led comes back last.
+TEST_P(Scenario, R14TruncationIsNotByTheOwnHighWatermark) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  SendAndWait(leader, "first");
+  Send(leader, "second");
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [this] { return acknowledged_.size() == 2; }));
+  for (int node = 0; node < ControlPlane::kNodes; ++node) plane().Crash(node);
+  for (int node = 0; node < ControlPlane::kControllers; ++node) plane().Start(node);
+  for (const int node : Others(leader)) plane().Start(node);
+  cluster_.RunFor(Duration::Milliseconds(cluster_.random().Between(0, 10'000)));
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
+// R18 (Jepsen on Kafka 0.8): a leader that lost its followers acknowledges nothing.
+TEST_P(Scenario, R18NoAcknowledgementUnderTheMinimumIsr) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  SendAndWait(leader, "before");
+  for (const int other : Others(leader)) {
+    plane().wire().CutBothWays(ControlPlane::NameOf(leader), ControlPlane::NameOf(other));
+  }
+  for (int i = 0; i < 100; ++i) Send(leader, "alone" + std::to_string(i));
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(90), [this] { return open_ == 0; }));
+  EXPECT_EQ(acknowledged_.size(), 1u) << "nothing but what was sent before the cut";
+  // Once the ISR has shrunk, it is refused before the append.
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [this] {
+    const Partition* state = cluster_.StateOf("t", 0);
+    return state != nullptr && state->isr.size() == 1;
+  }));
+  cluster_.RunFor(Duration::Seconds(1));
+  errors_.clear();
+  SendAndWait(leader, "refused");
+  EXPECT_EQ(errors_.back(), v1::NOT_ENOUGH_REPLICAS);
+  plane().Crash(leader);
+  plane().wire().HealAll();
+  cluster_.RunFor(Duration::Seconds(3));
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
+// R20 (Jepsen on Redpanda): a leader that stood still while another was elected acknowledges
+// nothing that is not in the log that goes on.
+TEST_P(Scenario, R20AZombieLeaderAcknowledgesNothingThatIsLost) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  const LeaderEpoch epoch = cluster_.StateOf("t", 0)->leader_epoch;
+  for (int i = 0; i < 20; ++i) Send(leader, "before" + std::to_string(i));
+  cluster_.RunFor(Duration::Microseconds(cluster_.random().Between(0, 5'000)));
+  plane().Pause(leader);
+  for (int i = 0; i < 20; ++i) Send(leader, "waiting" + std::to_string(i));
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [&] {
+    return cluster_.LeaderOf("t", 0) >= 0 && cluster_.LeaderOf("t", 0) != leader;
+  }));
+  EXPECT_GT(cluster_.StateOf("t", 0)->leader_epoch, epoch);
+  SendAndWait(cluster_.LeaderOf("t", 0), "elsewhere");
+  cluster_.RunFor(Duration::Seconds(12));
+  plane().Resume(leader);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(60), [this] { return open_ == 0; }));
+  ExpectWholeAndNothingLost();
+}
+
+// R20b: a leader that comes back at once, without what it had not synced and its followers have,
+// writes in another epoch.
+TEST_P(Scenario, R20bALeaderThatRestartsAtOnceWritesInANewEpoch) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  const LeaderEpoch epoch = cluster_.StateOf("t", 0)->leader_epoch;
+  SendAndWait(leader, "before");
+  for (int i = 0; i < 30; ++i) Send(leader, "flying" + std::to_string(i));
+  cluster_.RunFor(Duration::Microseconds(cluster_.random().Between(300, 6'000)));
+  plane().Crash(leader);
+  cluster_.RunFor(Duration::Milliseconds(50));
+  plane().Start(leader);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [&] {
+    return cluster_.LeaderOf("t", 0) >= 0 && cluster_.StateOf("t", 0)->leader_epoch > epoch;
+  }));
+  SendAndWait(cluster_.LeaderOf("t", 0), "after");
+  ExpectWholeAndNothingLost();
+}
+
+// With one broker gone for good the other two serve.
+TEST_P(Scenario, TwoOfThreeServe) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  SendAndWait(leader, "before");
+  plane().Crash(leader);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30),
+                                [&] { return cluster_.LeaderOf("t", 0) >= 0; }));
+  for (int i = 0; i < 20; ++i) SendAndWait(cluster_.LeaderOf("t", 0), "v" + std::to_string(i));
+  EXPECT_EQ(acknowledged_.size(), 21u);
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Scenario, testing::Range(1, 21));
+
+}  // namespace
+}  // namespace conclave::cluster_sim

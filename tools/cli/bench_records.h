@@ -1,0 +1,60 @@
+#ifndef CONCLAVE_TOOLS_CLI_BENCH_RECORDS_H_
+#define CONCLAVE_TOOLS_CLI_BENCH_RECORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Records of the benchmark, which follow from a seed and their number alone, so that whoever reads
+// them back knows what they must be.
+namespace conclave::tools {
+
+// The seed, the number, and their check.
+inline constexpr size_t kBenchRecordMin = 20;
+
+class BenchRecords {
+ public:
+  // `record_bytes`: of each value, kBenchRecordMin at least.
+  BenchRecords(uint64_t seed, size_t record_bytes);
+
+  // The value of record `number`. Compresses to about half, as texts of machines do.
+  std::string Make(uint64_t number) const;
+
+  // The number of a value made under this seed and size; nullopt if a single bit differs.
+  std::optional<uint64_t> Check(std::string_view value) const;
+
+ private:
+  void Fill(uint64_t number, char* out) const;
+
+  const uint64_t seed_;
+  const size_t record_bytes_;
+  std::string pad_;
+};
+
+// A hash of a set of values, in whatever order they come.
+class ContentHash {
+ public:
+  void Add(std::string_view value);
+  // 16 hexadecimal digits.
+  std::string text() const;
+  friend bool operator==(const ContentHash&, const ContentHash&) = default;
+
+ private:
+  uint64_t sum_ = 0;
+};
+
+// Of the samples, in their unit; 0 where there are none. Sorts them.
+struct Percentiles {
+  explicit Percentiles(std::vector<uint64_t>& samples);
+  uint64_t p50 = 0;
+  uint64_t p99 = 0;
+  uint64_t p999 = 0;
+  uint64_t max = 0;
+};
+
+}  // namespace conclave::tools
+
+#endif  // CONCLAVE_TOOLS_CLI_BENCH_RECORDS_H_
