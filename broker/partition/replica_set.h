@@ -73,6 +73,11 @@ class ReplicaSet {
   // The image includes this broker's registration under `epoch`.
   void TakePart(BrokerEpoch epoch);
   const MetadataImage& image() const { return image_; }
+  // Told after every change of the metadata has had its effect here, and when a stop ends all
+  // parts; null: anything may have changed.
+  void SetObserver(std::function<void(const MetadataDelta*)> observer) {
+    observer_ = std::move(observer);
+  }
   // Under which this broker takes part at present; nullopt: not yet.
   std::optional<BrokerEpoch> broker_epoch() const { return epoch_; }
   BrokerId self() const { return options_.self; }
@@ -140,6 +145,7 @@ class ReplicaSet {
   std::function<void()> recovery_done_;
   bool recovered_all_ = false;
   MetadataImage image_;
+  std::function<void(const MetadataDelta*)> observer_;
   std::optional<BrokerEpoch> epoch_;
   bool took_part_ = false;
   bool failed_ = false;

@@ -118,6 +118,7 @@ void ReplicaSet::Close(std::function<void(const absl::Status&)> done) {
     replica->StandBy();
     replica->Settle();
   }
+  if (observer_) observer_(nullptr);
   CloseOnceSynced();
 }
 

@@ -34,6 +34,7 @@ void ReplicaSet::ApplyAll() {
     CheckNoneMissing();
   }
   for (const PartitionId& id : std::set(image_.PartitionsOn(options_.self))) ApplyPartition(id);
+  if (observer_) observer_(nullptr);
 }
 
 void ReplicaSet::Apply(const MetadataDelta& delta) {
@@ -54,6 +55,7 @@ void ReplicaSet::Apply(const MetadataDelta& delta) {
       ApplyPartition({topic, PartitionIndex(static_cast<int32_t>(i))});
     }
   }
+  if (observer_) observer_(&delta);
 }
 
 void ReplicaSet::ApplyBrokers() {

@@ -55,7 +55,11 @@ BrokerNode::BrokerNode(const BrokerConfig& config, const Identity& identity,
           config.broker_id, Texts(config.controllers), [this] { return replicas_.broker_epoch(); },
           environment_.transport, environment_.partitions),
       produce_(replicas_, producer_ids_, environment_.partitions),
-      fetch_(replicas_, environment_.partitions) {}
+      fetch_(replicas_, environment_.partitions),
+      groups_(config.broker_id, Texts(config.controllers), environment_.random.Fork("groups"),
+              replicas_, environment_.transport, environment_.partitions) {
+  replicas_.SetObserver([this](const MetadataDelta* delta) { groups_.OnMetadata(delta); });
+}
 
 ReplicaSet::Options BrokerNode::ReplicaOptions() const {
   ReplicaSet::Options options;
@@ -85,6 +89,7 @@ void BrokerNode::AddMethods(MethodTable& table) {
   replicas_.AddMethods(table);
   produce_.AddMethods(table);
   fetch_.AddMethods(table);
+  groups_.AddMethods(table);
   table.Unary<v1::GetMetadataRequest, v1::GetMetadataResponse>(
       metadata_methods::kGetMetadata, executor_,
       [this](v1::GetMetadataRequest request, CallContext,

@@ -13,6 +13,7 @@
 #include "broker/partition/sync_runner.h"
 #include "broker/server/controller_session.h"
 #include "broker/server/fetch_service.h"
+#include "broker/server/group_service.h"
 #include "broker/server/metadata_follower.h"
 #include "broker/server/produce_service.h"
 #include "broker/server/producer_ids.h"
@@ -104,6 +105,7 @@ class BrokerNode {
   ProducerIds producer_ids_;
   ProduceService produce_;
   FetchService fetch_;
+  GroupService groups_;
   std::unique_ptr<ControllerSession> session_;
   // The image includes the registration.
   bool caught_up_ = false;

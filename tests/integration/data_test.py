@@ -269,6 +269,49 @@ class DataTest(unittest.TestCase):
             self.assertEqual((hint.node_id, hint.endpoint),
                              (leader_id, self.cluster.node(f"broker-{leader_id}")["endpoint"]))
 
+    # --- Groups
+
+    def coordinator_of(self, group):
+        def ask():
+            try:
+                found = self.brokers[1].call("conclave.v1.GroupService", "FindCoordinator",
+                                             group=group)
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE, error.details())
+                return None
+            return self.brokers[found.broker_id]
+        return wait_until(ask, "the group has a coordinator")
+
+    def retried(self, call):
+        def ask():
+            try:
+                return call()
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE, error.details())
+                return None
+        return wait_until(ask, "the coordinator serves")
+
+    def test_offsets_are_committed_and_read(self):
+        topic, _ = self.new_topic()
+        coordinator = self.coordinator_of("offsets")
+        read = lambda: coordinator.call("conclave.v1.GroupService", "FetchOffsets",
+                                        group="offsets",
+                                        topics=[{"topic": topic, "partitions": [0]}])
+        self.assertFalse(self.retried(read).offsets[0].HasField("offset"))
+        for offset in (3, 7):
+            committed = coordinator.call(
+                "conclave.v1.GroupService", "CommitOffsets", group="offsets", member_epoch=-1,
+                offsets=[{"topic": topic, "partition": 0, "offset": offset, "leader_epoch": 0}])
+            self.assertEqual(committed.offsets[0].error.code, 0,
+                             committed.offsets[0].error.message)
+            self.assertEqual(read().offsets[0].offset, offset)
+        groups = coordinator.call("conclave.v1.GroupService", "ListGroups").groups
+        self.assertIn("offsets", [g.group for g in groups])
+        described = coordinator.call("conclave.v1.GroupService", "DescribeGroups",
+                                     groups=["offsets"]).groups[0]
+        self.assertEqual((described.error.code, described.state), (0, "empty"))
+        self.assertEqual([o.offset for o in described.offsets], [7])
+
     # --- The commands that show them
 
     def test_describe_shows_the_leaders_bounds(self):

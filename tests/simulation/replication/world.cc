@@ -423,7 +423,7 @@ class World {
     message.high_watermark = mark;
     const Offset next =
         feed->next + static_cast<int64_t>(message.batches.size() / sizeof(SimRecord));
-    leader.leader->Sent(follower.id, feed->session, next, mark, Round());
+    leader.leader->Sent(follower.id, feed->session, next, mark, replication::Round());
     const LeaderEpoch epoch = leader.leader->leader_epoch();
     SendToFollower(
         follower, stream->second, [this, &follower, session = feed->session, epoch, message] {
