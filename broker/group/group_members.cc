@@ -287,10 +287,12 @@ void GroupCoordinator::Bind(StreamId stream, const MemberName& name, Now now) {
                             absl::StrCat("member ", name.second, " of group ", name.first,
                                          " has come back on another stream"))});
   }
-  const MonotonicTime rebalance_ends_at = session.rebalance_ends_at;
-  session = Session();
-  session.rebalance_ends_at = rebalance_ends_at;
+  // What it has to give up is not forgotten; all else is of the other stream.
   session.stream = stream;
+  session.welcomed = false;
+  session.grace_ends_at = MonotonicTime::Never();
+  session.owned.reset();
+  session.told = GroupEpoch(0);
   session.ends_at =
       now.mono + speculative_.FindMember(name.first, name.second)->description->session_timeout;
   Wake(session.ends_at);
