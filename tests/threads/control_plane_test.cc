@@ -3,10 +3,12 @@
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "broker/partition/sync_pool.h"
 #include "broker/server/broker_node.h"
 #include "client/admin/admin_client.h"
+#include "client/consumer/consumer.h"
+#include "client/producer/producer.h"
 #include "common/clock/system_clock.h"
 #include "common/executor/thread_executor.h"
 #include "common/fs/sim_file_system.h"
@@ -274,6 +278,67 @@ TEST_F(ControlPlaneTest, ABrokerThatDiesIsFencedAndItsPartitionsAreLedByOthers) 
   brokers_[1] = std::make_unique<BrokerProcess>(2, network_, clock_);
   while (ActiveBrokers() < 3) {
   }
+}
+
+TEST_F(ControlPlaneTest, RecordsAreProducedReplicatedAndConsumedWhileABrokerDies) {
+  constexpr int kRecords = 2'000;
+  while (ActiveBrokers() < 3) {
+  }
+  v1::CreateTopicsRequest request;
+  request.add_topics()->set_name("data");
+  request.mutable_topics(0)->set_partitions(3);
+  ASSERT_TRUE(Ask(&AdminClient::CreateTopics, std::move(request)).ok());
+
+  const std::vector<std::string> bootstrap = {BrokerEndpoint(1), BrokerEndpoint(2),
+                                              BrokerEndpoint(3)};
+  ProducerOptions options;
+  options.bootstrap = bootstrap;
+  auto producer =
+      std::make_unique<Producer>(options, *admin_transport_, admin_executor_, Random(10));
+  std::atomic<int> acknowledged = 0;
+  for (int i = 0; i < kRecords; ++i) {
+    ProducerRecord record;
+    record.topic = "data";
+    record.key = std::to_string(i % 50);
+    record.value = std::to_string(i);
+    ASSERT_TRUE(producer
+                    ->Send(std::move(record),
+                           [&acknowledged](const Delivery& delivery) {
+                             EXPECT_TRUE(delivery.status.ok()) << delivery.status;
+                             ++acknowledged;
+                           })
+                    .ok());
+    if (i == kRecords / 2) brokers_[0].reset();
+  }
+  while (acknowledged < kRecords) {
+  }
+
+  ConsumerOptions reading;
+  reading.bootstrap = bootstrap;
+  auto consumer =
+      std::make_unique<Consumer>(reading, *admin_transport_, admin_executor_, Random(11));
+  std::set<std::string> values;
+  std::promise<void> all_read;
+  std::function<void()> poll = [&] {
+    consumer->Poll(500, clock_.Now() + Duration::Seconds(1), [&](Consumer::PollResult result) {
+      ASSERT_TRUE(result.ok()) << result.status();
+      for (const PartitionRecords& part : *result) {
+        for (const RecordView& record : part.records) {
+          EXPECT_TRUE(values.emplace(*record.value).second) << "twice: " << *record.value;
+        }
+      }
+      if (values.size() == kRecords) return all_read.set_value();
+      admin_executor_.Post([&] { poll(); });
+    });
+  };
+  admin_executor_.Post([&] {
+    consumer->Assign({{{"data", PartitionIndex(0)}, StartAt::Earliest()},
+                      {{"data", PartitionIndex(1)}, StartAt::Earliest()},
+                      {{"data", PartitionIndex(2)}, StartAt::Earliest()}});
+    poll();
+  });
+  all_read.get_future().wait();
+  admin_executor_.Stop();
 }
 
 }  // namespace

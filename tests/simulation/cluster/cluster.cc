@@ -85,6 +85,19 @@ std::string Cluster::CreateTopic(const std::string& name, int partitions, int re
   return led ? "" : "not every partition has a leader: " + violation();
 }
 
+std::string Cluster::DeleteTopic(const std::string& name) {
+  v1::DeleteTopicsRequest request;
+  request.add_names(name);
+  std::optional<absl::Status> deleted;
+  admin_->DeleteTopics(request, [&deleted](absl::StatusOr<v1::DeleteTopicsResponse> response) {
+    deleted = response.ok() ? StatusFromError(response->topics(0).error()) : response.status();
+  });
+  if (!RunUntil(Duration::Seconds(60), [&deleted] { return deleted.has_value(); })) {
+    return "no answer to the deletion";
+  }
+  return deleted->ok() ? "" : Describe(*deleted);
+}
+
 const Topic* Cluster::FindTopic(const std::string& topic) const {
   for (int node = 0; node < ControlPlane::kNodes; ++node) {
     if (!plane_.IsUp(node)) continue;

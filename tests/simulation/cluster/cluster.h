@@ -46,6 +46,8 @@ class Cluster {
   // Makes a topic and waits until every partition has a leader that leads; "" or why not.
   std::string CreateTopic(const std::string& name, int partitions, int replicas,
                           const std::map<std::string, std::string>& configs = {});
+  // Asks until it is answered; "" or why not.
+  std::string DeleteTopic(const std::string& name);
   PartitionId IdOf(const std::string& topic, int partition) const;
   // As the active controller's committed image has it; nullptr: there is none.
   const Partition* StateOf(const std::string& topic, int partition) const;

@@ -10,10 +10,19 @@ namespace conclave::cluster_sim {
 
 using control_sim::ControlPlane;
 
+namespace {
+
+// The cluster's own topics have many partitions, in which little happens.
+constexpr uint64_t kSweepEvery = 64;
+
+}  // namespace
+
 std::string DataInvariants::Check() {
+  const bool sweep = ++checks_ % kSweepEvery == 0;
   for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
     if (!plane_.IsUp(node)) continue;
     for (const auto& [id, replica] : plane_.BrokerAt(node).replicas().replicas()) {
+      if (!sweep && replica->name().starts_with("__")) continue;
       Seen& seen = seen_[static_cast<size_t>(node)][id];
       std::string broken = CheckReplica(node, *replica, seen);
       if (!broken.empty()) {

@@ -67,6 +67,7 @@ class DataInvariants {
   std::map<std::pair<PartitionId, LeaderEpoch>, BrokerId> leaders_;
   std::map<PartitionId, std::map<Offset, Committed>> history_;
   std::array<std::map<PartitionId, Seen>, control_sim::ControlPlane::kNodes> seen_;
+  uint64_t checks_ = 0;
   Counters counters_;
 };
 

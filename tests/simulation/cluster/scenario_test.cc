@@ -179,6 +179,62 @@ TEST_P(Scenario, TwoOfThreeServe) {
   ExpectWholeAndNothingLost();
 }
 
+// A broker whose partition's directory is gone must not come back as if nothing had been there: its
+// empty log would be in sync by the metadata.
+TEST_P(Scenario, ABrokerThatLostALogDoesNotStart) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  for (int i = 0; i < 10; ++i) SendAndWait(leader, "v" + std::to_string(i));
+  cluster_.RunFor(Duration::Seconds(12));  // High watermarks are checkpointed.
+  plane().Crash(leader);
+  const auto move = [&](const std::string& from, const std::string& to) {
+    SimFileSystem& disk = plane().DiskOf(leader);
+    ASSERT_TRUE(disk.Rename(from, to).ok());
+    ASSERT_TRUE(disk.SyncDirectory("/").ok());
+    ASSERT_TRUE(disk.SyncDirectory("data").ok());
+  };
+  move("data/t-0", "t-0");
+  plane().Start(leader);
+  plane().LetFail(leader);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [&] { return !plane().IsUp(leader); }));
+  move("t-0", "data/t-0");
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
+// R37: what a broker still has of a topic that was deleted while it was away is never served, nor
+// counted to the topic of the same name that came after.
+TEST_P(Scenario, R37ATopicMadeAnewWhileABrokerWasAwayIsEmptyThere) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  const int away = Others(leader).front();
+  for (int i = 0; i < 10; ++i) SendAndWait(leader, "old" + std::to_string(i));
+  plane().Crash(away);
+  ASSERT_EQ(cluster_.DeleteTopic("t"), "");
+  plane().Start(away);
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  acknowledged_.clear();
+  ExpectWholeAndNothingLost();
+  EXPECT_EQ(cluster_.ReadAll("t", 0), std::vector<std::string>{"last"});
+  const auto strays = plane().DiskOf(away).List("data/stray");
+  ASSERT_TRUE(strays.ok());
+  EXPECT_EQ(strays->size(), 1u);
+}
+
+// A clean stop loses no acknowledgement, and its process leads nothing when it goes.
+TEST_P(Scenario, ACleanStopMovesLeadershipFirst) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  for (int i = 0; i < 20; ++i) Send(leader, "before" + std::to_string(i));
+  plane().StopBroker(leader);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [&] { return !plane().IsUp(leader); }));
+  EXPECT_NE(cluster_.LeaderOf("t", 0), leader);
+  EXPECT_TRUE(*plane().DiskOf(leader).Exists("data/clean-stop"));
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [this] { return open_ == 0; }));
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Scenario, testing::Range(1, 21));
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "common/random/random.h"
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/consumer_workload.h"
+#include "tests/simulation/cluster/offsets_workload.h"
 #include "tests/simulation/cluster/producer_workload.h"
 
 namespace conclave::cluster_sim {
@@ -212,7 +213,8 @@ control_sim::DiskSpeed DrawDisks(Random& random) {
 }
 
 // The rest of a run whose faults are over.
-void Recover(Cluster& cluster, ProducerWorkload& producer, ConsumerWorkload& consumer) {
+void Recover(Cluster& cluster, ProducerWorkload& producer, ConsumerWorkload& consumer,
+             OffsetsWorkload& offsets) {
   if (!cluster.RunUntil(kWholeWithin, [&] { return cluster.IsWhole(kTopic); })) {
     return cluster.Break("not whole " + std::to_string(kWholeWithin.milliseconds() / 1000) +
                          " s after the last fault: " + cluster.plane().WhyNotWhole());
@@ -222,8 +224,16 @@ void Recover(Cluster& cluster, ProducerWorkload& producer, ConsumerWorkload& con
                         [&] { return producer.counters().acknowledged > before; })) {
     return cluster.Break("a whole cluster acknowledged nothing within 30 s");
   }
+  const uint64_t committed = offsets.counters().committed;
+  const uint64_t read = offsets.counters().read;
+  if (!cluster.RunUntil(Duration::Seconds(30), [&] {
+        return offsets.counters().committed > committed && offsets.counters().read > read;
+      })) {
+    return cluster.Break("a whole cluster committed or read no offset within 30 s");
+  }
   producer.Stop();
-  if (!cluster.RunUntil(kQuietWithin, [&] { return producer.idle(); })) {
+  offsets.Stop();
+  if (!cluster.RunUntil(kQuietWithin, [&] { return producer.idle() && offsets.idle(); })) {
     return cluster.Break("sends without an outcome " +
                          std::to_string(kQuietWithin.milliseconds() / 1000) + " s later");
   }
@@ -247,6 +257,8 @@ RunCounters& RunCounters::operator+=(const RunCounters& o) {
   refused += o.refused;
   unknown += o.unknown;
   polled += o.polled;
+  offsets_committed += o.offsets_committed;
+  offsets_read += o.offsets_read;
   batches_committed += o.batches_committed;
   batches_compared += o.batches_compared;
   leaders += o.leaders;
@@ -266,7 +278,8 @@ RunCounters& RunCounters::operator+=(const RunCounters& o) {
 std::string RunCounters::ToString() const {
   std::ostringstream out;
   out << events << " events, " << sent << " values sent: " << acknowledged << " acknowledged, "
-      << refused << " refused, " << unknown << " unknown, " << polled << " polled; " << batches_committed
+      << refused << " refused, " << unknown << " unknown, " << polled << " polled; " << offsets_committed
+      << " offsets committed, " << offsets_read << " read; " << batches_committed
       << " batches committed, " << batches_compared << " compared; " << leaders << " leaders, "
       << truncations << " truncations; " << broker_crashes << " brokers, " << leader_crashes
       << " leaders and " << controller_crashes << " controllers crashed, " << power_cuts
@@ -291,12 +304,14 @@ RunResult RunSeed(const RunOptions& options) {
   ProducerWorkload producer(cluster, random.Fork("workload"), kTopic, partitions);
   ConsumerWorkload consumer(cluster, random.Fork("consumer"), kTopic, partitions);
   consumer.Start();
+  OffsetsWorkload offsets(cluster, random.Fork("offsets"), kTopic);
+  offsets.Start();
   Nemesis nemesis(cluster, random.Fork("nemesis"), result.counters);
   producer.Start(Ms(draw.Chance(0.5) ? 10 : 100));
   nemesis.Begin();
   cluster.RunFor(kFaultsFor);
   nemesis.End();
-  if (cluster.violation().empty()) Recover(cluster, producer, consumer);
+  if (cluster.violation().empty()) Recover(cluster, producer, consumer, offsets);
   // Events of the world name what lives here.
   result.violation = cluster.violation();
   if (!result.violation.empty()) {
@@ -311,6 +326,8 @@ RunResult RunSeed(const RunOptions& options) {
   c.refused = producer.counters().refused;
   c.unknown = producer.counters().unknown;
   c.polled = consumer.polled();
+  c.offsets_committed = offsets.counters().committed;
+  c.offsets_read = offsets.counters().read;
   c.batches_committed = cluster.counters().batches_committed;
   c.batches_compared = cluster.counters().batches_compared;
   c.leaders = cluster.counters().leaders;

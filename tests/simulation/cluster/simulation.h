@@ -21,6 +21,8 @@ struct RunCounters {
   uint64_t refused = 0;
   uint64_t unknown = 0;
   uint64_t polled = 0;
+  uint64_t offsets_committed = 0;
+  uint64_t offsets_read = 0;
   uint64_t batches_committed = 0;
   uint64_t batches_compared = 0;
   uint64_t leaders = 0;
@@ -46,7 +48,7 @@ struct RunResult {
   uint64_t trace_hash = 0;
 };
 
-// Runs a cluster with a producer and a consumer through the faults that `seed` draws, then without faults until it
+// Runs a cluster with a producer, a consumer and committed offsets through the faults that `seed` draws, then without faults until it
 // is whole again, and reads everything. A function of the seed alone.
 RunResult RunSeed(const RunOptions& options);
 

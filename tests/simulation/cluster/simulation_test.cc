@@ -29,6 +29,8 @@ TEST_P(ClusterSimulation, LosesNothingAndRecovers) {
   // A simulation in which nothing happens, or nothing goes wrong, finds nothing.
   EXPECT_GE(total.acknowledged, 40'000u);
   EXPECT_GE(total.polled, 40'000u);
+  EXPECT_GE(total.offsets_committed, 2'000u);
+  EXPECT_GE(total.offsets_read, 4'000u);
   EXPECT_GE(total.refused + total.unknown, 200u);
   EXPECT_GE(total.leaders, 100u);
   EXPECT_GE(total.truncations, 5u);

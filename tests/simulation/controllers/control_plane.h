@@ -76,6 +76,8 @@ class ControlPlane {
   void BreakStreams(int a, int b) { network_->BreakStreams(NameOf(a), NameOf(b)); }
   void FailDisk(int controller, bool written);
   void StepWallClock(int node, Duration step);
+  // The node's process may end by itself from now on, until it is started again.
+  void LetFail(int node) { host(node).may_fail = true; }
 
   // --- What can be asked
   // The controller that is active, of those up; -1 if there is none, or more than one.
