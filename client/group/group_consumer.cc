@@ -79,7 +79,10 @@ void GroupConsumer::Polled(Consumer::PollResult result) {
   if (result.ok()) {
     for (const PartitionRecords& part : *result) {
       const auto held = held_.find(part.partition);
-      if (held != held_.end()) held->second.outstanding = true;
+      if (held == held_.end()) continue;
+      held->second.outstanding = true;
+      // Where the policy has begun: the next owner's policy is not to begin elsewhere.
+      if (!held->second.consumed) held->second.consumed = part.records.front().offset;
     }
   }
   ArmIdleTimer();
