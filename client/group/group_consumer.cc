@@ -251,8 +251,9 @@ void GroupConsumer::Tell(GroupEvent event) {
       LOG(INFO) << where << "gave up " << partitions << "; commit: " << Describe(event.status);
       break;
     case GroupEvent::Kind::kLost:
-      LOG(INFO) << where << "joins anew and lost [" << partitions
-                << "]: " << Describe(event.status);
+      LOG(WARNING) << "group " << options_.group << ": lost "
+                   << (partitions.empty() ? "the membership" : partitions)
+                   << " and joins anew. Why: " << Describe(event.status);
       break;
     case GroupEvent::Kind::kTrouble:
       LOG(WARNING) << where << Describe(event.status);

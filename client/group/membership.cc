@@ -83,7 +83,7 @@ void Membership::SayOwned(const GroupPartitions& owned) {
 
 void Membership::Lost(const absl::Status& why) {
   if (state_ != State::kMember) return;
-  LOG(WARNING) << "group " << caller_.group() << ": " << Describe(why);
+  VLOG(1) << "group " << caller_.group() << ": " << Describe(why);
   stream_.reset();
   BeginLife();
   ConnectSoon();
