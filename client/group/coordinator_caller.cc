@@ -45,8 +45,8 @@ void CoordinatorCaller::Found(const std::string& asked,
   const bool final = response.ok() || !IsRetriable(response.status());
   if (response.ok()) {
     coordinator_ = response->endpoint();
-    VLOG(1) << "group " << group_ << " is coordinated by broker " << response->broker_id()
-            << " at " << coordinator_;
+    VLOG(1) << "group " << group_ << " is coordinated by broker " << response->broker_id() << " at "
+            << coordinator_;
   } else {
     VLOG(1) << "the coordinator of group " << group_ << ", asked of " << asked << ": "
             << Describe(response.status());

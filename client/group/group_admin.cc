@@ -33,30 +33,30 @@ GroupAdmin::GroupAdmin(Options options, Transport& transport, Executor& executor
 
 void GroupAdmin::Describe(std::string group, Done<v1::GroupDescription> done) {
   const MonotonicTime deadline = executor_.clock().Now() + options_.timeout;
-  executor_.Post(lifetime_.Guard([this, group = std::move(group), deadline,
-                                  done = std::move(done)]() mutable {
-    std::unique_ptr<CoordinatorCaller>& caller = callers_[group];
-    if (caller == nullptr) {
-      caller = std::make_unique<CoordinatorCaller>(
-          CoordinatorCaller::Options{.bootstrap = options_.bootstrap,
-                                     .attempt_timeout = options_.attempt_timeout},
-          group, transport_, executor_, random_);
-    }
-    v1::DescribeGroupsRequest request;
-    request.add_groups(group);
-    caller->Call<v1::DescribeGroupsRequest, v1::DescribeGroupsResponse>(
-        group_methods::kDescribeGroups, std::move(request), deadline,
-        [](const v1::DescribeGroupsResponse& response) {
-          if (response.groups_size() == 1) return StatusFromError(response.groups(0).error());
-          return MakeError(v1::UNKNOWN_SERVER_ERROR,
-                           absl::StrCat("the coordinator described ", response.groups_size(),
-                                        " groups, and not the one it was asked for"));
-        },
-        [done = std::move(done)](absl::StatusOr<v1::DescribeGroupsResponse> response) mutable {
-          if (!response.ok()) return done(response.status());
-          done(std::move(*response->mutable_groups(0)));
-        });
-  }));
+  executor_.Post(
+      lifetime_.Guard([this, group = std::move(group), deadline, done = std::move(done)]() mutable {
+        std::unique_ptr<CoordinatorCaller>& caller = callers_[group];
+        if (caller == nullptr) {
+          caller = std::make_unique<CoordinatorCaller>(
+              CoordinatorCaller::Options{.bootstrap = options_.bootstrap,
+                                         .attempt_timeout = options_.attempt_timeout},
+              group, transport_, executor_, random_);
+        }
+        v1::DescribeGroupsRequest request;
+        request.add_groups(group);
+        caller->Call<v1::DescribeGroupsRequest, v1::DescribeGroupsResponse>(
+            group_methods::kDescribeGroups, std::move(request), deadline,
+            [](const v1::DescribeGroupsResponse& response) {
+              if (response.groups_size() == 1) return StatusFromError(response.groups(0).error());
+              return MakeError(v1::UNKNOWN_SERVER_ERROR,
+                               absl::StrCat("the coordinator described ", response.groups_size(),
+                                            " groups, and not the one it was asked for"));
+            },
+            [done = std::move(done)](absl::StatusOr<v1::DescribeGroupsResponse> response) mutable {
+              if (!response.ok()) return done(response.status());
+              done(std::move(*response->mutable_groups(0)));
+            });
+      }));
 }
 
 void GroupAdmin::List(Done<v1::ListGroupsResponse> done) {

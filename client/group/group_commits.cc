@@ -8,8 +8,8 @@
 #include "common/error/error.h"
 #include "common/rpc/group_methods.h"
 
-// The part of GroupConsumer that commits: one commit at a time, for of two under way the older could
-// win.
+// The part of GroupConsumer that commits: one commit at a time, for of two under way the older
+// could win.
 namespace conclave {
 
 void GroupConsumer::CommitBy(MonotonicTime deadline, Done done) {
@@ -94,16 +94,15 @@ absl::Status GroupConsumer::TakeIn(const v1::CommitOffsetsResponse& response, bo
 void GroupConsumer::ArmAutoCommit() {
   executor_.Cancel(auto_commit_timer_);
   if (!options_.auto_commit) return;
-  auto_commit_timer_ =
-      executor_.PostAfter(options_.auto_commit_interval, lifetime_.Guard([this] {
-        ArmAutoCommit();
-        if (committing_) return;
-        CommitBy(executor_.clock().Now() + options_.commit_timeout,
-                 lifetime_.Guard([this](const absl::Status& status) {
-                   if (status.ok()) return;
-                   Tell({GroupEvent::Kind::kTrouble, {}, "", status});
-                 }));
-      }));
+  auto_commit_timer_ = executor_.PostAfter(options_.auto_commit_interval, lifetime_.Guard([this] {
+    ArmAutoCommit();
+    if (committing_) return;
+    CommitBy(executor_.clock().Now() + options_.commit_timeout,
+             lifetime_.Guard([this](const absl::Status& status) {
+               if (status.ok()) return;
+               Tell({GroupEvent::Kind::kTrouble, {}, "", status});
+             }));
+  }));
 }
 
 }  // namespace conclave

@@ -16,8 +16,8 @@ constexpr Duration kLeaveTimeout = Duration::Seconds(5);
 
 }  // namespace
 
-GroupConsumer::GroupConsumer(GroupConsumerOptions options, Transport& transport,
-                             Executor& executor, const Random& random)
+GroupConsumer::GroupConsumer(GroupConsumerOptions options, Transport& transport, Executor& executor,
+                             const Random& random)
     : options_(std::move(options)),
       executor_(executor),
       random_(random.Fork("group consumer")),
@@ -232,8 +232,11 @@ void GroupConsumer::LeaveForIdleness() {
                     }));
   Drop(MakeError(v1::UNKNOWN_MEMBER_ID,
                  absl::StrCat("Poll was not called for max_poll_interval, ",
-                              options_.max_poll_interval.milliseconds(), " ms, so the member left "
-                              "group ", options_.group, " for others to go on; the next Poll joins "
+                              options_.max_poll_interval.milliseconds(),
+                              " ms, so the member left "
+                              "group ",
+                              options_.group,
+                              " for others to go on; the next Poll joins "
                               "anew; poll for fewer records, or make the interval longer")));
 }
 

@@ -74,7 +74,8 @@ struct GroupConsumerOptions {
   std::function<void(const GroupEvent&)> on_event;
 };
 
-// Reads, as one of a group's members, the partitions that the group's coordinator gives it (KIP-848).
+// Reads, as one of a group's members, the partitions that the group's coordinator gives it
+// (KIP-848).
 //
 // Begins where the group has committed; the reset policy decides where it has not, never because
 // the coordinator or a leader cannot be reached. What a Poll has handed out counts as consumed at

@@ -151,9 +151,9 @@ void Membership::Open(const std::string& endpoint) {
   endpoint_ = endpoint;
   welcomed_ = false;
   heard_at_ = executor_.clock().Now();
-  stream_ = std::make_unique<Stream>(
-      transport_, endpoint, group_methods::kMember, CallOptions{}, executor_,
-      static_cast<MessageHandler<v1::CoordinatorMessage>*>(this));
+  stream_ = std::make_unique<Stream>(transport_, endpoint, group_methods::kMember, CallOptions{},
+                                     executor_,
+                                     static_cast<MessageHandler<v1::CoordinatorMessage>*>(this));
   v1::MemberMessage message;
   message.set_group(caller_.group());
   message.set_member_id(member_id_);
@@ -213,8 +213,8 @@ void Membership::Ended(const absl::Status& status) {
     BeginLife();
     return owner_.OnRefused(status);
   }
-  caller_.Failed(endpoint_, status.ok() ? MakeError(v1::NETWORK_EXCEPTION, "the stream was ended")
-                                        : status);
+  caller_.Failed(endpoint_,
+                 status.ok() ? MakeError(v1::NETWORK_EXCEPTION, "the stream was ended") : status);
   ConnectSoon();
 }
 
@@ -230,9 +230,8 @@ void Membership::Beat() {
   const Duration silence = executor_.clock().Now() - heard_at_;
   if (silence >= std::max(options_.session_timeout / 2, beat_interval_ * 3)) {
     stream_.reset();
-    return Ended(MakeError(v1::NETWORK_EXCEPTION,
-                           absl::StrCat(endpoint_, " has been silent for ", silence.milliseconds(),
-                                        " ms")));
+    return Ended(MakeError(v1::NETWORK_EXCEPTION, absl::StrCat(endpoint_, " has been silent for ",
+                                                               silence.milliseconds(), " ms")));
   }
   if (welcomed_ && state_ == State::kMember) {
     v1::MemberMessage message;
@@ -253,9 +252,8 @@ void Membership::Fill(v1::MemberSubscription& subscription) const {
 
 void Membership::Fill(v1::OwnedPartitions& owned) const {
   for (const auto& [partition, id] : owned_) {
-    v1::GroupTopicPartitions* topic = owned.topics_size() == 0
-                                          ? nullptr
-                                          : owned.mutable_topics(owned.topics_size() - 1);
+    v1::GroupTopicPartitions* topic =
+        owned.topics_size() == 0 ? nullptr : owned.mutable_topics(owned.topics_size() - 1);
     if (topic == nullptr || topic->topic_id() != id.ToBytes()) {
       topic = owned.add_topics();
       topic->set_topic(partition.topic);

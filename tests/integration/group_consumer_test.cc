@@ -135,7 +135,8 @@ TEST_F(GroupConsumerTest, RevokedPartitionsWaitForWhatIsBeingWorkedOff) {
   ASSERT_TRUE(world_.Commit(first).ok());
   ASSERT_TRUE(world_.Until([&] { return second.Owned().size() == 1; }));
   const int moved = second.Owned()[0];
-  ASSERT_TRUE(world_.Until([&] { return second.read[moved].size() + read.at(moved).size() == 10; }));
+  ASSERT_TRUE(
+      world_.Until([&] { return second.read[moved].size() + read.at(moved).size() == 10; }));
   EXPECT_EQ(second.read[moved].front(), static_cast<int64_t>(read.at(moved).size()));
 }
 
@@ -191,7 +192,7 @@ TEST_F(GroupConsumerTest, R34_ACoordinatorThatMovesCostsNeitherMembershipNorOffs
   }
 }
 
-TEST_F(GroupConsumerTest, R35_ACoordinatorThatCannotTellIsNoReasonToReset) {
+TEST_F(GroupConsumerTest, ACoordinatorThatCannotTellIsNoReasonToReset) {
   Begin(1, 10);
   Member& first = world_.Join();
   first.PollOn();
@@ -267,8 +268,8 @@ TEST_F(GroupConsumerTest, ABrokenStreamIsNoRebalance) {
   Member& other = world_.Join();
   member.PollOn();
   other.PollOn();
-  ASSERT_TRUE(world_.Until(
-      [&] { return member.Owned().size() == 1 && other.Owned().size() == 1; }));
+  ASSERT_TRUE(
+      world_.Until([&] { return member.Owned().size() == 1 && other.Owned().size() == 1; }));
   const auto epoch = world_.service().Find("g")->epoch;
   for (int i = 0; i < 5; ++i) {
     world_.cluster.Break(1);

@@ -23,10 +23,9 @@ namespace conclave {
 class GroupWorld {
  public:
   explicit GroupWorld(uint64_t seed = 1)
-      : cluster(3, seed,
-                [this](int broker, MethodTable& table, Executor& executor) {
-                  service().AddMethods(broker, table, executor);
-                }) {}
+      : cluster(3, seed, [this](int broker, MethodTable& table, Executor& executor) {
+          service().AddMethods(broker, table, executor);
+        }) {}
   ~GroupWorld() {
     // Their executors stay for as long as the network knows of them.
     for (const auto& member : members) {
@@ -114,8 +113,7 @@ class GroupWorld {
   Member& Join() { return Join(Options()); }
 
   // Polls once, and waits for it.
-  absl::Status PollOnce(Member& member, size_t max = 100,
-                        Duration wait = Duration::Seconds(1)) {
+  absl::Status PollOnce(Member& member, size_t max = 100, Duration wait = Duration::Seconds(1)) {
     std::optional<absl::Status> status;
     member.consumer->Poll(max, cluster.clock().Now() + wait, [&](Consumer::PollResult result) {
       member.TakeIn(result);

@@ -1,5 +1,6 @@
 // Members come, go, crash and freeze while streams break and the coordinator moves: no record is
-// skipped, no offset is committed of a record that nobody was given, and in the end all is consumed.
+// skipped, no offset is committed of a record that nobody was given, and in the end all is
+// consumed.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,8 +34,8 @@ TEST_P(GroupRandomTest, NothingIsSkipped) {
     for (int p = 0; p < kPartitions; ++p) {
       const int64_t committed = world.Committed(p).value_or(0);
       for (int64_t offset = 0; offset < committed; ++offset) {
-        ASSERT_TRUE(world.handed[p].contains(offset)) << p << " committed " << committed
-                                                      << " and nobody was given " << offset;
+        ASSERT_TRUE(world.handed[p].contains(offset))
+            << p << " committed " << committed << " and nobody was given " << offset;
       }
     }
   };

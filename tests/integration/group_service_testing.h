@@ -103,8 +103,8 @@ class TestGroupService {
                                    int partition) const {
     const group::Group* found = core_->committed().Find(group);
     if (found == nullptr) return std::nullopt;
-    const auto offset = found->offsets.find(
-        {world_.topics.at(topic).id, PartitionIndex(partition)});
+    const auto offset =
+        found->offsets.find({world_.topics.at(topic).id, PartitionIndex(partition)});
     if (offset == found->offsets.end()) return std::nullopt;
     return offset->second.offset.value();
   }
@@ -192,22 +192,22 @@ class TestGroupService {
                const Method<Request, Response>& method,
                void (group::GroupCoordinator::*call)(group::RequestId, const Request&, group::Now),
                Before before) {
-    table.Unary<Request, Response>(
-        method, executor,
-        [this, broker, call, before](const Request& request, CallContext,
-                                     Responder<Response> respond) {
-          absl::Status refused = CheckIsAt(broker);
-          if (refused.ok()) refused = before(request);
-          if (!refused.ok()) return respond(refused);
-          const auto shared = std::make_shared<Responder<Response>>(std::move(respond));
-          const group::RequestId id(++last_request_);
-          replies_[id] = [shared](group::Reply reply) {
-            if (!reply.status.ok()) return (*shared)(reply.status);
-            (*shared)(std::get<Response>(std::move(reply.response)));
-          };
-          (core_.get()->*call)(id, request, Now());
-          Run();
-        });
+    table.Unary<Request, Response>(method, executor,
+                                   [this, broker, call, before](const Request& request, CallContext,
+                                                                Responder<Response> respond) {
+                                     absl::Status refused = CheckIsAt(broker);
+                                     if (refused.ok()) refused = before(request);
+                                     if (!refused.ok()) return respond(refused);
+                                     const auto shared =
+                                         std::make_shared<Responder<Response>>(std::move(respond));
+                                     const group::RequestId id(++last_request_);
+                                     replies_[id] = [shared](group::Reply reply) {
+                                       if (!reply.status.ok()) return (*shared)(reply.status);
+                                       (*shared)(std::get<Response>(std::move(reply.response)));
+                                     };
+                                     (core_.get()->*call)(id, request, Now());
+                                     Run();
+                                   });
   }
 
   absl::Status CheckIsAt(int broker) const {

@@ -94,16 +94,16 @@ int Read(DataSession& session, Consumer& consumer, const ConsumeArguments& argum
 
 int Consume(const Globals& globals, const ConsumeArguments& arguments) {
   if (!arguments.group.empty()) {
-    return ConsumeAsMember(
-        globals, {.topic = arguments.topic,
-                  .group = arguments.group,
-                  .from_beginning = arguments.from_beginning,
-                  .count = arguments.count,
-                  .exit_at_end = arguments.exit_at_end,
-                  .format = arguments.format,
-                  .session_timeout = Duration::Milliseconds(arguments.session_timeout_ms),
-                  .instance_id = arguments.instance_id,
-                  .assignor = arguments.assignor});
+    return ConsumeAsMember(globals,
+                           {.topic = arguments.topic,
+                            .group = arguments.group,
+                            .from_beginning = arguments.from_beginning,
+                            .count = arguments.count,
+                            .exit_at_end = arguments.exit_at_end,
+                            .format = arguments.format,
+                            .session_timeout = Duration::Milliseconds(arguments.session_timeout_ms),
+                            .instance_id = arguments.instance_id,
+                            .assignor = arguments.assignor});
   }
   return WithDataSession(globals, [&](DataSession& session) -> int {
     // Whoever names an offset wants that one or none.
@@ -141,9 +141,10 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   consume->fallthrough();
   consume->add_option("topic", arguments->topic, "Which")->required();
   CLI::Option* partition =
-      consume->add_option("--partition", arguments->partitions, "This one alone (may be given again)")
-      ->allow_extra_args(false)
-      ->check(CLI::Range(0, 2147483647));
+      consume
+          ->add_option("--partition", arguments->partitions, "This one alone (may be given again)")
+          ->allow_extra_args(false)
+          ->check(CLI::Range(0, 2147483647));
   CLI::Option* beginning =
       consume->add_flag("--from-beginning", arguments->from_beginning, "From the first there is");
   CLI::Option* offset =
@@ -166,9 +167,9 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
           ->add_option("--group", arguments->group,
                        "As a member of this group: go on where it has committed (elsewhere "
                        "--from-beginning decides), commit what was printed")
-          ->check(CLI::Validator([](std::string& text) {
-            return text.empty() ? "a group's name is not empty" : "";
-          }, "TEXT"));
+          ->check(CLI::Validator(
+              [](std::string& text) { return text.empty() ? "a group's name is not empty" : ""; },
+              "TEXT"));
   group->excludes(partition)->excludes(offset)->excludes(timestamp);
   consume
       ->add_option("--session-timeout-ms", arguments->session_timeout_ms,

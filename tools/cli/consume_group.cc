@@ -39,8 +39,8 @@ class MemberCommand {
     // What was not printed is not committed.
     absl::Status committed;
     if (!output_.failed()) committed = Commit();
-    const absl::Status left = session_.Await<absl::Status>(
-        [&](auto done) { consumer_.Close(std::move(done)); });
+    const absl::Status left =
+        session_.Await<absl::Status>([&](auto done) { consumer_.Close(std::move(done)); });
     if (output_.failed()) return output_.ExitCode();
     for (const absl::Status& status : {read, committed, left}) {
       if (!status.ok()) return Report(status);
@@ -51,9 +51,8 @@ class MemberCommand {
  private:
   absl::Status Begin() {
     using Indexes = absl::StatusOr<std::vector<PartitionIndex>>;
-    const Indexes partitions = session_.Await<Indexes>([&](auto done) {
-      consumer_.Partitions(arguments_.topic, Deadline(), std::move(done));
-    });
+    const Indexes partitions = session_.Await<Indexes>(
+        [&](auto done) { consumer_.Partitions(arguments_.topic, Deadline(), std::move(done)); });
     if (!partitions.ok()) return partitions.status();
     if (arguments_.exit_at_end) {
       using Answer = absl::StatusOr<OffsetAnswer>;
@@ -80,8 +79,7 @@ class MemberCommand {
       }
       const auto most = static_cast<size_t>(std::min<int64_t>(left_, kPollRecords));
       const auto records = session_.Await<Consumer::PollResult>([&](auto done) {
-        consumer_.Poll(most, session_.clock().Now() + Duration::Milliseconds(200),
-                       std::move(done));
+        consumer_.Poll(most, session_.clock().Now() + Duration::Milliseconds(200), std::move(done));
       });
       if (!records.ok()) {
         output_.Flush();

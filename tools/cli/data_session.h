@@ -62,9 +62,7 @@ class DataSession {
   template <class Result, class Start>
   Result Await(Start start) {
     std::promise<Result> result;
-    executor_.Post([&] {
-      start([&result](Result value) { result.set_value(std::move(value)); });
-    });
+    executor_.Post([&] { start([&result](Result value) { result.set_value(std::move(value)); }); });
     return result.get_future().get();
   }
 

@@ -79,12 +79,9 @@ Json ToJson(const v1::GroupDescription& group, const LogEnds& ends) {
                        {"client_id", member.client_id()},
                        {"partitions", partitions}});
   }
-  return {{"group", group.group()},
-          {"state", group.state()},
-          {"epoch", group.epoch()},
-          {"coordinator", group.coordinator()},
-          {"members", members},
-          {"offsets", OffsetsToJson(group, ends)}};
+  return {{"group", group.group()}, {"state", group.state()},
+          {"epoch", group.epoch()}, {"coordinator", group.coordinator()},
+          {"members", members},     {"offsets", OffsetsToJson(group, ends)}};
 }
 
 std::string Joined(const google::protobuf::RepeatedPtrField<v1::GroupTopicPartitions>& topics) {
@@ -177,8 +174,8 @@ void AddGroupCommands(CLI::App& app, const Globals& globals, Run& run) {
   list->callback([&globals, &run] { run = [&globals] { return ListGroups(globals); }; });
 
   auto names = std::make_shared<std::vector<std::string>>();
-  CLI::App* describe = group->add_subcommand(
-      "describe", "Members, what they hold, and how far the group is behind");
+  CLI::App* describe =
+      group->add_subcommand("describe", "Members, what they hold, and how far the group is behind");
   describe->fallthrough();
   describe->add_option("groups", *names, "Which")->required();
   describe->callback([&globals, &run, names] {

@@ -41,10 +41,9 @@ TEST(GroupRecordTextTest, AnOffset) {
   EXPECT_EQ(json["partition"], 7);
   EXPECT_EQ(json["offset"], 12);
   EXPECT_EQ(json["timestamp"], 99);
-  EXPECT_EQ(json["key"], (Json{{"kind", "offset"},
-                               {"group", "g"},
-                               {"topic_id", id.ToString()},
-                               {"partition", 3}}));
+  EXPECT_EQ(
+      json["key"],
+      (Json{{"kind", "offset"}, {"group", "g"}, {"topic_id", id.ToString()}, {"partition", 3}}));
   EXPECT_EQ(json["value"], (Json{{"version", 1},
                                  {"offset", 42},
                                  {"leader_epoch", -1},
