@@ -231,6 +231,8 @@ class GroupTest(unittest.TestCase):
         before = self.describe()
         coordinator = f"broker-{before['coordinator']}"
         self.cluster.kill(coordinator)
+        self.addCleanup(self.cluster.cli, "cluster", "restart", coordinator,
+                        "--dir", self.cluster.dir)
         # Every read of the offsets is exact, or an error that says to try again.
         while True:
             result = self.cluster.cli("--timeout", 5, "group", "describe", self.group,
@@ -272,7 +274,9 @@ class GroupTest(unittest.TestCase):
         # It is a member anew, and goes on where the group is.
         self.produce([b"k:200"])
         wait_until(lambda: zombie.lines[-1] == b"200", "it reads on")
-        self.assertEqual(zombie.lines, [b"%d" % i for i in (*range(100), 200)])
+        # Until it heard that it was out it may have printed what the heir has printed too.
+        self.assertEqual(zombie.lines[:100], [b"%d" % i for i in range(100)])
+        self.assertLessEqual(set(zombie.lines), {b"%d" % i for i in range(201)})
         self.assertEqual(zombie.end(), 0)
         self.assertEqual(self.committed(), {0: 201})
 
