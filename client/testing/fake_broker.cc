@@ -193,6 +193,7 @@ FakeBroker::FakeBroker(FakeWorld& world, int id, Transport& transport, Executor&
         fetch_streams_.push_back(std::make_unique<FetchStream>(*this, std::move(stream)));
         fetch_streams_.back()->Start();
       });
+  if (world.add_methods) world.add_methods(id, methods, executor);
   auto server = transport.Listen(listen, methods.Take());
   CHECK(server.ok()) << server.status();
   server_ = *std::move(server);

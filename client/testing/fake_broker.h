@@ -55,6 +55,9 @@ class FakeWorld {
   uint64_t metadata_index = 1;
   int64_t next_producer_id = 100;
 
+  // Other services of a broker, where a test has some; called as it starts.
+  std::function<void(int broker, MethodTable&, Executor&)> add_methods;
+
   // --- Faults and what was seen
 
   // Before the append; an error refuses it.

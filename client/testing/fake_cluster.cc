@@ -1,14 +1,17 @@
 #include "client/testing/fake_cluster.h"
 
+#include <utility>
+
 #include "common/random/random.h"
 
 namespace conclave::client_testing {
 
-FakeCluster::FakeCluster(int brokers, uint64_t seed)
+FakeCluster::FakeCluster(int brokers, uint64_t seed, AddMethods add_methods)
     : wire_(new SimWire(scheduler_, Random(seed).Fork("wire"), {})),
       network_(std::unique_ptr<Wire>(wire_)) {
   wire_->SetBreakStreams(
       [this](const std::string& a, const std::string& b) { network_.BreakStreams(a, b); });
+  world_.add_methods = std::move(add_methods);
   for (int id = 1; id <= brokers; ++id) Start(id);
   transport_ = network_.Join(kClient);
 }

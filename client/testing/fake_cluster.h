@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "client/testing/fake_broker.h"
+#include "common/executor/executor.h"
+#include "common/rpc/server.h"
 #include "common/sim/sim_clock.h"
 #include "common/sim/sim_executor.h"
 #include "common/sim/sim_scheduler.h"
@@ -20,7 +22,10 @@ namespace conclave::client_testing {
 // Fake brokers 1 to n, and a place for clients, in one virtual world.
 class FakeCluster {
  public:
-  explicit FakeCluster(int brokers = 3, uint64_t seed = 1);
+  using AddMethods = std::function<void(int broker, MethodTable&, Executor&)>;
+
+  // `add_methods`: see FakeWorld.
+  explicit FakeCluster(int brokers = 3, uint64_t seed = 1, AddMethods add_methods = nullptr);
   ~FakeCluster();
 
   // For the client under test, which goes before the cluster does.

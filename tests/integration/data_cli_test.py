@@ -41,7 +41,8 @@ class DataCliTest(unittest.TestCase):
     def produce(self, stdin, *arguments):
         out = json.loads(self.cli("produce", "one", "--output", "json", *arguments,
                                   stdin=stdin).stdout)
-        self.assertEqual(set(out), {"acknowledged", "failed", "bytes", "seconds"})
+        self.assertEqual(set(out), {"acknowledged", "failed", "bytes", "seconds",
+                                    "longest_gap_seconds"})
         return out
 
     def consume(self, *arguments, topic="one"):

@@ -37,8 +37,27 @@ absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals) {
 AdminSession::AdminSession(std::vector<std::string> bootstrap, Duration timeout)
     : executor_(clock_, {.name = "admin"}), transport_(std::make_unique<GrpcTransport>()) {
   client_ = std::make_unique<AdminClient>(
-      AdminClient::Options{.bootstrap = std::move(bootstrap), .timeout = timeout}, *transport_,
+      AdminClient::Options{.bootstrap = bootstrap, .timeout = timeout}, *transport_, executor_,
+      Random(EntropySeed()));
+  groups_ = std::make_unique<GroupAdmin>(
+      GroupAdmin::Options{.bootstrap = std::move(bootstrap), .timeout = timeout}, *transport_,
       executor_, Random(EntropySeed()));
+}
+
+absl::StatusOr<v1::GroupDescription> AdminSession::DescribeGroup(const std::string& group) {
+  std::promise<absl::StatusOr<v1::GroupDescription>> answer;
+  groups_->Describe(group, [&answer](absl::StatusOr<v1::GroupDescription> response) {
+    answer.set_value(std::move(response));
+  });
+  return answer.get_future().get();
+}
+
+absl::StatusOr<v1::ListGroupsResponse> AdminSession::ListGroups() {
+  std::promise<absl::StatusOr<v1::ListGroupsResponse>> answer;
+  groups_->List([&answer](absl::StatusOr<v1::ListGroupsResponse> response) {
+    answer.set_value(std::move(response));
+  });
+  return answer.get_future().get();
 }
 
 AdminSession::~AdminSession() {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/admin/admin_client.h"
+#include "client/group/group_admin.h"
 #include "common/clock/system_clock.h"
 #include "common/executor/thread_executor.h"
 #include "common/transport/grpc_transport.h"
@@ -20,7 +21,7 @@ namespace conclave::tools {
 // in ./.conclave. The error says so.
 absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals);
 
-// An admin client with all it needs, for a command that waits for each answer.
+// Admin clients with all they need, for a command that waits for each answer.
 class AdminSession {
  public:
   AdminSession(std::vector<std::string> bootstrap, Duration timeout);
@@ -36,11 +37,15 @@ class AdminSession {
     return answer.get_future().get();
   }
 
+  absl::StatusOr<v1::GroupDescription> DescribeGroup(const std::string& group);
+  absl::StatusOr<v1::ListGroupsResponse> ListGroups();
+
  private:
   SystemClock clock_;
   ThreadExecutor executor_;
   std::unique_ptr<GrpcTransport> transport_;
   std::unique_ptr<AdminClient> client_;
+  std::unique_ptr<GroupAdmin> groups_;
 };
 
 // Runs `use` with a session, or reports that there is none.

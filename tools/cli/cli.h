@@ -44,6 +44,7 @@ void AddClusterCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddQuorumCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddBrokerCommands(CLI::App& app, const Globals& globals, Run& run);
+void AddGroupCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddDumpCommands(CLI::App& app, const Globals& globals, Run& run);
 // Verbs without a noun.
 void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run);

@@ -1,17 +1,16 @@
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/consume_group.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
-#include "tools/cli/record_text.h"
+#include "tools/cli/record_output.h"
 
 namespace conclave::tools {
 namespace {
@@ -27,48 +26,10 @@ struct ConsumeArguments {
   int64_t count = -1;
   bool exit_at_end = false;
   std::string format = "lines";
-};
-
-// Stdout. A reader that has gone away is no error: the command ends, and says nothing.
-class Output {
- public:
-  explicit Output(const std::string& format) : format_(format) {
-    std::signal(SIGPIPE, SIG_IGN);
-    std::setvbuf(stdout, nullptr, _IOFBF, size_t{1} << 16);
-  }
-
-  void Write(const TopicPartition& partition, const RecordView& record) {
-    if (format_ == "json") {
-      Put(RecordToJson(partition, record));
-      Put("\n");
-      return;
-    }
-    if (record.value) Put(*record.value);
-    if (format_ == "lines") Put("\n");
-  }
-  void Flush() {
-    if (!failed_ && std::fflush(stdout) != 0) Fail();
-  }
-  bool failed() const { return failed_; }
-  // What the failure means.
-  int ExitCode() const {
-    if (error_ == EPIPE) return kDone;
-    return Report(MakeError(v1::INVALID_REQUEST,
-                            absl::StrCat("cannot write to stdout: ", std::strerror(error_))));
-  }
-
- private:
-  void Put(std::string_view bytes) {
-    if (!failed_ && std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) Fail();
-  }
-  void Fail() {
-    failed_ = true;
-    error_ = errno;
-  }
-
-  const std::string format_;
-  bool failed_ = false;
-  int error_ = 0;
+  std::string group;
+  int32_t session_timeout_ms = 10'000;
+  std::string instance_id;
+  std::string assignor;
 };
 
 StartAt StartOf(const ConsumeArguments& arguments) {
@@ -108,7 +69,7 @@ bool AtEnd(DataSession& session, Consumer& consumer, const std::string& topic, c
 
 int Read(DataSession& session, Consumer& consumer, const ConsumeArguments& arguments,
          const Ends& ends) {
-  Output output(arguments.format);
+  RecordOutput output(arguments.format);
   int64_t left = arguments.count < 0 ? INT64_MAX : arguments.count;
   while (left > 0 && !(arguments.exit_at_end && AtEnd(session, consumer, arguments.topic, ends))) {
     const size_t most = static_cast<size_t>(std::min<int64_t>(left, kPollRecords));
@@ -132,6 +93,18 @@ int Read(DataSession& session, Consumer& consumer, const ConsumeArguments& argum
 }
 
 int Consume(const Globals& globals, const ConsumeArguments& arguments) {
+  if (!arguments.group.empty()) {
+    return ConsumeAsMember(globals,
+                           {.topic = arguments.topic,
+                            .group = arguments.group,
+                            .from_beginning = arguments.from_beginning,
+                            .count = arguments.count,
+                            .exit_at_end = arguments.exit_at_end,
+                            .format = arguments.format,
+                            .session_timeout = Duration::Milliseconds(arguments.session_timeout_ms),
+                            .instance_id = arguments.instance_id,
+                            .assignor = arguments.assignor});
+  }
   return WithDataSession(globals, [&](DataSession& session) -> int {
     // Whoever names an offset wants that one or none.
     const ResetPolicy reset = arguments.offset >= 0 ? ResetPolicy::kNone
@@ -167,9 +140,11 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
       "consume", "Print the records of a topic, by default those that come from now on");
   consume->fallthrough();
   consume->add_option("topic", arguments->topic, "Which")->required();
-  consume->add_option("--partition", arguments->partitions, "This one alone (may be given again)")
-      ->allow_extra_args(false)
-      ->check(CLI::Range(0, 2147483647));
+  CLI::Option* partition =
+      consume
+          ->add_option("--partition", arguments->partitions, "This one alone (may be given again)")
+          ->allow_extra_args(false)
+          ->check(CLI::Range(0, 2147483647));
   CLI::Option* beginning =
       consume->add_flag("--from-beginning", arguments->from_beginning, "From the first there is");
   CLI::Option* offset =
@@ -185,7 +160,30 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   consume->add_option("--count", arguments->count, "End after so many records")
       ->check(CLI::NonNegativeNumber);
   consume->add_flag("--exit-at-end", arguments->exit_at_end,
-                    "End where each partition ended when the command began");
+                    "End where each partition ended when the command began; with a group, when "
+                    "the group has come so far");
+  CLI::Option* group =
+      consume
+          ->add_option("--group", arguments->group,
+                       "As a member of this group: go on where it has committed (elsewhere "
+                       "--from-beginning decides), commit what was printed")
+          ->check(CLI::Validator(
+              [](std::string& text) { return text.empty() ? "a group's name is not empty" : ""; },
+              "TEXT"));
+  group->excludes(partition)->excludes(offset)->excludes(timestamp);
+  consume
+      ->add_option("--session-timeout-ms", arguments->session_timeout_ms,
+                   "The member is out of the group when nothing was heard from it for so long")
+      ->check(CLI::Range(1, 2147483647))
+      ->needs(group)
+      ->capture_default_str();
+  consume
+      ->add_option("--instance-id", arguments->instance_id,
+                   "A name under which the member comes back to the same partitions")
+      ->needs(group);
+  consume->add_option("--assignor", arguments->assignor, "Of the group's partitions")
+      ->check(CLI::IsMember({"uniform", "range", "sticky"}))
+      ->needs(group);
   consume
       ->add_option("--format", arguments->format,
                    "lines: a value a line, its bytes as they are. json: one object a line. value: "

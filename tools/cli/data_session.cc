@@ -14,6 +14,7 @@ DataSession::~DataSession() {
   Run([this] {
     producer_.reset();
     consumer_.reset();
+    group_consumer_.reset();
   });
   // Executors outlive the transport, which waits for gRPC to let go.
   transport_.reset();
@@ -37,6 +38,16 @@ Consumer& DataSession::MakeConsumer(ResetPolicy reset) {
   consumer_ =
       std::make_unique<Consumer>(std::move(options), *transport_, executor_, Random(EntropySeed()));
   return *consumer_;
+}
+
+GroupConsumer& DataSession::MakeGroupConsumer(GroupConsumerOptions options) {
+  options.consumer.bootstrap = bootstrap_;
+  options.consumer.unknown_topic_timeout = Duration::Seconds(2);
+  Run([&] {
+    group_consumer_ = std::make_unique<GroupConsumer>(std::move(options), *transport_, executor_,
+                                                      Random(EntropySeed()));
+  });
+  return *group_consumer_;
 }
 
 absl::Status DataSession::Send(ProducerRecord record, DeliveryDone done) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/consumer/consumer.h"
+#include "client/group/group_consumer.h"
 #include "client/producer/producer.h"
 #include "common/clock/system_clock.h"
 #include "common/executor/thread_executor.h"
@@ -36,6 +37,7 @@ class DataSession {
   // Each once; `options` without bootstrap.
   Producer& MakeProducer(ProducerOptions options);
   Consumer& MakeConsumer(ResetPolicy reset);
+  GroupConsumer& MakeGroupConsumer(GroupConsumerOptions options);
   // Made before; used on the executor.
   Consumer& consumer() { return *consumer_; }
 
@@ -52,6 +54,15 @@ class DataSession {
         result.set_value(task());
       }
     });
+    return result.get_future().get();
+  }
+
+  // Runs `start` on the executor with a callback, and returns what that is called with. With a
+  // Result that is a status for calls that have no other answer.
+  template <class Result, class Start>
+  Result Await(Start start) {
+    std::promise<Result> result;
+    executor_.Post([&] { start([&result](Result value) { result.set_value(std::move(value)); }); });
     return result.get_future().get();
   }
 
@@ -82,6 +93,7 @@ class DataSession {
   size_t producer_buffer_ = 0;
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Consumer> consumer_;
+  std::unique_ptr<GroupConsumer> group_consumer_;
 };
 
 // Runs `use` with a session, or reports that there is none.

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   AddTopicCommands(app, globals, run);
   AddProduceCommand(app, globals, run);
   AddConsumeCommand(app, globals, run);
+  AddGroupCommands(app, globals, run);
   AddBrokerCommands(app, globals, run);
   AddQuorumCommands(app, globals, run);
   AddStorageCommands(app, globals, run);
