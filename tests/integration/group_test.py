@@ -68,6 +68,19 @@ class GroupTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.close()
 
+    def run(self, result=None):
+        before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > before:
+            self.show_nodes()
+
+    def show_nodes(self):
+        """What a failure may be due to: who runs, and what was last logged."""
+        for node in self.cluster.json("cluster", "status", "--dir", self.cluster.dir)["nodes"]:
+            with open(node["log_file"], encoding="utf-8", errors="replace") as log:
+                last = log.readlines()[-12:]
+            print(f"--- {node['name']}: {node['state']}\n{''.join(last)}")
+
     def setUp(self):
         # A topic and a group of its own for each test.
         self.topic = self._testMethodName.replace("test_", "t_")[:60]
