@@ -120,6 +120,8 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
   }
 
   void Committed(int index, const absl::Status& status) {
+    // Its time ran out after it was released and before it was told so.
+    if (answer_ == nullptr) return;
     Wait& wait = waits_[static_cast<size_t>(index)];
     wait.append.reset();
     v1::ProducePartitionResult& result = *response_.mutable_partitions(index);
