@@ -80,11 +80,13 @@ class Controller {
     executor_.Post([this, id] { node_->Start(ControllerEndpoint(id)); });
   }
 
-  ~Controller() {
+  // As kill -9. The object stays until every other node has stopped, for one may be sending to it.
+  void Kill() {
     network_.Kill(name_);
     executor_.Stop();
     storage_executor_.Stop();
     server_.reset();
+    node_.reset();
   }
 
   bool IsActive() {
@@ -140,12 +142,13 @@ class BrokerProcess {
     executor_.Post([this, id] { node_->Start(BrokerEndpoint(id)); });
   }
 
-  ~BrokerProcess() {
+  void Kill() {
     network_.Kill(name_);
     executor_.Stop();
     partitions_.Stop();
     background_.Stop();
     server_.reset();
+    node_.reset();
   }
 
  private:
@@ -182,9 +185,22 @@ class ControlPlaneTest : public ::testing::Test {
 
   ~ControlPlaneTest() override {
     admin_executor_.Stop();
-    brokers_.clear();
-    controllers_.clear();
+    for (size_t i = 0; i < brokers_.size(); ++i) KillBroker(i);
+    for (size_t id = 0; id < controllers_.size(); ++id) KillController(id);
+    dead_brokers_.clear();
+    dead_controllers_.clear();
     admin_transport_.reset();
+  }
+
+  void KillBroker(size_t i) {
+    if (brokers_[i] == nullptr) return;
+    brokers_[i]->Kill();
+    dead_brokers_.push_back(std::move(brokers_[i]));
+  }
+  void KillController(size_t id) {
+    if (controllers_[id] == nullptr) return;
+    controllers_[id]->Kill();
+    dead_controllers_.push_back(std::move(controllers_[id]));
   }
 
   std::string Directory(int id) const { return base_ + "/" + std::to_string(id); }
@@ -232,6 +248,8 @@ class ControlPlaneTest : public ::testing::Test {
   std::string base_;
   std::vector<std::unique_ptr<Controller>> controllers_;
   std::vector<std::unique_ptr<BrokerProcess>> brokers_;
+  std::vector<std::unique_ptr<Controller>> dead_controllers_;
+  std::vector<std::unique_ptr<BrokerProcess>> dead_brokers_;
   ThreadExecutor admin_executor_{clock_, {.name = "admin"}};
   std::unique_ptr<Transport> admin_transport_ = network_.Join("admin");
   std::unique_ptr<AdminClient> admin_;
@@ -247,7 +265,7 @@ TEST_F(ControlPlaneTest, TopicsSurviveTheFailoverOfTheActiveController) {
       EXPECT_EQ(Create(name), v1::TOPIC_ALREADY_EXISTS);
     }
     const int active = ActiveController();
-    controllers_[active].reset();
+    KillController(static_cast<size_t>(active));
     EXPECT_EQ(Create("after-" + std::to_string(round)), v1::NONE);
     StartController(active);
   }
@@ -263,7 +281,7 @@ TEST_F(ControlPlaneTest, ABrokerThatDiesIsFencedAndItsPartitionsAreLedByOthers) 
   request.add_topics()->set_name("led");
   request.mutable_topics(0)->set_partitions(6);
   ASSERT_TRUE(Ask(&AdminClient::CreateTopics, std::move(request)).ok());
-  brokers_[1].reset();
+  KillBroker(1);
   while (ActiveBrokers() > 2) {
   }
   v1::DescribeTopicsRequest describe;
@@ -308,7 +326,7 @@ TEST_F(ControlPlaneTest, RecordsAreProducedReplicatedAndConsumedWhileABrokerDies
                              ++acknowledged;
                            })
                     .ok());
-    if (i == kRecords / 2) brokers_[0].reset();
+    if (i == kRecords / 2) KillBroker(0);
   }
   while (acknowledged < kRecords) {
   }
