@@ -31,10 +31,10 @@ class Feeder:
     def _feed(self):
         begun = time.monotonic()
         for i in range(self.count):
-            # The rate is the workload, not a wait for anything.
-            ahead = begun + i * self._period - time.monotonic()
-            if ahead > 0.005:
-                time.sleep(ahead)
+            # The rate is the workload: a record is sent once its time has come.
+            due = begun + i * self._period
+            if time.monotonic() < due:
+                wait_until(lambda due=due: time.monotonic() >= due, "the record is due")
             self.process.stdin.write(f"key-{i % self._keys}:{i}\n")
             self.process.stdin.flush()
             self.fed = i + 1

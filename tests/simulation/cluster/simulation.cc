@@ -10,6 +10,7 @@
 #include "tests/simulation/cluster/consumer_workload.h"
 #include "tests/simulation/cluster/offsets_workload.h"
 #include "tests/simulation/cluster/producer_workload.h"
+#include "tests/simulation/controllers/fault_schedule.h"
 
 namespace conclave::cluster_sim {
 namespace {
@@ -25,12 +26,14 @@ constexpr Duration kQuietWithin = Duration::Seconds(90);
 
 Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
 
-// Does to the cluster what the seed says. Most kinds of fault are absent from a run, for a fault
-// that is always there hides what only shows without it.
-class Nemesis {
+// Does to the cluster what the seed says.
+class Nemesis : public FaultSchedule {
  public:
   Nemesis(Cluster& cluster, const Random& random, RunCounters& counters)
-      : cluster_(cluster), plane_(cluster.plane()), random_(random), counters_(counters) {
+      : FaultSchedule(cluster.scheduler(), random),
+        cluster_(cluster),
+        plane_(cluster.plane()),
+        counters_(counters) {
     AddFault(0.6, 6, [this] { CrashBroker(); });
     AddFault(0.5, 6, [this] { CrashLeader(); });
     AddFault(0.4, 8, [this] { CrashController(); });
@@ -43,13 +46,9 @@ class Nemesis {
     AddFault(0.2, 10, [this] { StopBroker(); });
   }
 
-  void Begin() {
-    for (size_t i = 0; i < faults_.size(); ++i) Schedule(i);
-  }
-
   // No more faults, and those that last end.
   void End() {
-    over_ = true;
+    Finish();
     plane_.wire().HealAll();
     for (int node = 0; node < ControlPlane::kNodes; ++node) {
       plane_.Resume(node);
@@ -59,36 +58,10 @@ class Nemesis {
   }
 
  private:
-  struct Fault {
-    int64_t mean_seconds;
-    std::function<void()> strike;
-  };
-
-  void AddFault(double present, int64_t mean_seconds, std::function<void()> strike) {
-    if (random_.Chance(present)) faults_.push_back({mean_seconds, std::move(strike)});
-  }
-
-  void Schedule(size_t fault) {
-    const Duration pause = Ms(random_.Between(0, 2'000 * faults_[fault].mean_seconds));
-    plane_.scheduler().After(pause, [this, fault] {
-      if (over_) return;
-      faults_[fault].strike();
-      Schedule(fault);
-    });
-  }
-
-  // Runs `action` after up to `max`, unless faults are over by then: End does what is left.
-  void Later(Duration max, std::function<void()> action) {
-    plane_.scheduler().After(Ms(random_.Between(0, max.milliseconds())),
-                             [this, action = std::move(action)] {
-                               if (!over_) action();
-                             });
-  }
-
-  int AnyController() { return static_cast<int>(random_.Below(ControlPlane::kControllers)); }
-  int AnyNode() { return static_cast<int>(random_.Below(ControlPlane::kNodes)); }
+  int AnyController() { return static_cast<int>(random().Below(ControlPlane::kControllers)); }
+  int AnyNode() { return static_cast<int>(random().Below(ControlPlane::kNodes)); }
   int AnyBroker() {
-    return ControlPlane::kControllers + static_cast<int>(random_.Below(ControlPlane::kBrokers));
+    return ControlPlane::kControllers + static_cast<int>(random().Below(ControlPlane::kBrokers));
   }
 
   void Crash(int node, Duration down_for) {
@@ -99,7 +72,7 @@ class Nemesis {
     });
   }
 
-  Duration DownFor() { return Ms(random_.Chance(0.4) ? 60 : 8'000); }
+  Duration DownFor() { return Ms(random().Chance(0.4) ? 60 : 8'000); }
 
   void CrashBroker() {
     ++counters_.broker_crashes;
@@ -114,12 +87,12 @@ class Nemesis {
   void CrashController() {
     ++counters_.controller_crashes;
     const int active = plane_.Active();
-    Crash(active >= 0 && random_.Chance(0.7) ? active : AnyController(), DownFor());
+    Crash(active >= 0 && random().Chance(0.7) ? active : AnyController(), DownFor());
   }
   void CutPower() {
     ++counters_.power_cuts;
     for (int node = 0; node < ControlPlane::kNodes; ++node) {
-      if (node >= ControlPlane::kControllers || random_.Chance(0.5)) Crash(node, Ms(3'000));
+      if (node >= ControlPlane::kControllers || random().Chance(0.5)) Crash(node, Ms(3'000));
     }
   }
 
@@ -136,21 +109,21 @@ class Nemesis {
   void CutBrokers() {
     ++counters_.cuts;
     const int broker = AnyBroker();
-    const bool both = random_.Chance(0.5);
+    const bool both = random().Chance(0.5);
     plane_.Say("cut " + ControlPlane::NameOf(broker) + " from other brokers");
     for (int other = ControlPlane::kControllers; other < ControlPlane::kNodes; ++other) {
-      if (other != broker && (both || random_.Chance(0.5))) Cut(broker, other);
+      if (other != broker && (both || random().Chance(0.5))) Cut(broker, other);
     }
-    HealLater(Duration::Seconds(random_.Chance(0.5) ? 2 : 15));
+    HealLater(Duration::Seconds(random().Chance(0.5) ? 2 : 15));
   }
   void Isolate() {
     ++counters_.cuts;
-    const int node = random_.Chance(0.7) ? AnyBroker() : AnyController();
+    const int node = random().Chance(0.7) ? AnyBroker() : AnyController();
     plane_.Say("isolate " + ControlPlane::NameOf(node));
     for (int other = 0; other < ControlPlane::kNodes; ++other) {
       if (other != node) Cut(node, other);
     }
-    if (random_.Chance(0.5)) plane_.wire().CutBothWays(ControlPlane::NameOf(node), "client");
+    if (random().Chance(0.5)) plane_.wire().CutBothWays(ControlPlane::NameOf(node), "client");
     HealLater(Duration::Seconds(12));
   }
   void CutOneWay() {
@@ -163,17 +136,17 @@ class Nemesis {
     HealLater(Duration::Seconds(10));
   }
   void Pause() {
-    const int node = random_.Chance(0.7) ? AnyBroker() : AnyController();
+    const int node = random().Chance(0.7) ? AnyBroker() : AnyController();
     if (!plane_.IsUp(node)) return;
     ++counters_.pauses;
     plane_.Pause(node);
-    Later(random_.Chance(0.5) ? Ms(900) : Duration::Seconds(12),
+    Later(random().Chance(0.5) ? Ms(900) : Duration::Seconds(12),
           [this, node] { plane_.Resume(node); });
   }
   void BreakStreams() {
     ++counters_.stream_breaks;
     const int broker = AnyBroker();
-    const std::string other = random_.Chance(0.3) ? "client" : ControlPlane::NameOf(AnyNode());
+    const std::string other = random().Chance(0.3) ? "client" : ControlPlane::NameOf(AnyNode());
     plane_.network().BreakStreams(ControlPlane::NameOf(broker), other);
   }
   void StopBroker() {
@@ -181,8 +154,7 @@ class Nemesis {
     if (!plane_.IsUp(node)) return;
     ++counters_.broker_stops;
     plane_.StopBroker(node);
-    plane_.scheduler().After(Duration::Seconds(8), [this, node] {
-      if (over_) return;
+    After(Duration::Seconds(8), [this, node] {
       if (plane_.IsUp(node) && plane_.IsEnding(node)) plane_.Crash(node);
       if (!plane_.IsUp(node)) plane_.Start(node);
     });
@@ -190,10 +162,7 @@ class Nemesis {
 
   Cluster& cluster_;
   ControlPlane& plane_;
-  Random random_;
   RunCounters& counters_;
-  std::vector<Fault> faults_;
-  bool over_ = false;
 };
 
 SimWire::Options DrawWire(Random& random) {
@@ -278,13 +247,14 @@ RunCounters& RunCounters::operator+=(const RunCounters& o) {
 std::string RunCounters::ToString() const {
   std::ostringstream out;
   out << events << " events, " << sent << " values sent: " << acknowledged << " acknowledged, "
-      << refused << " refused, " << unknown << " unknown, " << polled << " polled; " << offsets_committed
-      << " offsets committed, " << offsets_read << " read; " << batches_committed
-      << " batches committed, " << batches_compared << " compared; " << leaders << " leaders, "
-      << truncations << " truncations; " << broker_crashes << " brokers, " << leader_crashes
-      << " leaders and " << controller_crashes << " controllers crashed, " << power_cuts
-      << " power cuts, " << cuts << " cuts, " << one_way_cuts << " one-way cuts, " << pauses
-      << " pauses, " << stream_breaks << " breaks of streams, " << broker_stops << " stops";
+      << refused << " refused, " << unknown << " unknown, " << polled << " polled; "
+      << offsets_committed << " offsets committed, " << offsets_read << " read; "
+      << batches_committed << " batches committed, " << batches_compared << " compared; " << leaders
+      << " leaders, " << truncations << " truncations; " << broker_crashes << " brokers, "
+      << leader_crashes << " leaders and " << controller_crashes << " controllers crashed, "
+      << power_cuts << " power cuts, " << cuts << " cuts, " << one_way_cuts << " one-way cuts, "
+      << pauses << " pauses, " << stream_breaks << " breaks of streams, " << broker_stops
+      << " stops";
   return out.str();
 }
 

@@ -8,6 +8,7 @@
 #include "common/error/error.h"
 #include "common/random/random.h"
 #include "tests/simulation/controllers/control_plane.h"
+#include "tests/simulation/controllers/fault_schedule.h"
 
 namespace conclave::control_sim {
 namespace {
@@ -21,12 +22,11 @@ constexpr Duration kWholeFor = Duration::Seconds(3);
 
 Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
 
-// Does to the control plane what the seed says. Most kinds of fault are absent from a run, for a
-// fault that is always there hides what only shows without it.
-class Nemesis {
+// Does to the control plane what the seed says.
+class Nemesis : public FaultSchedule {
  public:
   Nemesis(ControlPlane& plane, const Random& random, RunCounters& counters)
-      : plane_(plane), random_(random), counters_(counters) {
+      : FaultSchedule(plane.scheduler(), random), plane_(plane), counters_(counters) {
     AddFault(0.5, 8, [this] { CrashController(); });
     AddFault(0.5, 8, [this] { CrashBroker(); });
     AddFault(0.2, 10, [this] { StopBroker(); });
@@ -41,13 +41,9 @@ class Nemesis {
     AddFault(0.3, 4, [this] { CutLeaderBriefly(); });
   }
 
-  void Begin() {
-    for (size_t i = 0; i < faults_.size(); ++i) Schedule(i);
-  }
-
   // No more faults, and those that last end.
   void End() {
-    over_ = true;
+    Finish();
     plane_.wire().HealAll();
     for (int node = 0; node < ControlPlane::kNodes; ++node) {
       plane_.Resume(node);
@@ -56,41 +52,15 @@ class Nemesis {
   }
 
  private:
-  struct Fault {
-    int64_t mean_seconds;
-    std::function<void()> strike;
-  };
-
-  void AddFault(double present, int64_t mean_seconds, std::function<void()> strike) {
-    if (random_.Chance(present)) faults_.push_back({mean_seconds, std::move(strike)});
-  }
-
-  void Schedule(size_t fault) {
-    const Duration pause = Ms(random_.Between(0, 2'000 * faults_[fault].mean_seconds));
-    plane_.scheduler().After(pause, [this, fault] {
-      if (over_) return;
-      faults_[fault].strike();
-      Schedule(fault);
-    });
-  }
-
-  // Runs `action` after up to `max`, unless faults are over by then: End does what is left.
-  void Later(Duration max, std::function<void()> action) {
-    plane_.scheduler().After(Ms(random_.Between(0, max.milliseconds())),
-                             [this, action = std::move(action)] {
-                               if (!over_) action();
-                             });
-  }
-
-  int AnyNode() { return static_cast<int>(random_.Below(ControlPlane::kNodes)); }
+  int AnyNode() { return static_cast<int>(random().Below(ControlPlane::kNodes)); }
   // Often the one that leads, for there faults hurt.
   int AnyController() {
     const int active = plane_.Active();
-    if (active >= 0 && random_.Chance(0.5)) return active;
-    return static_cast<int>(random_.Below(ControlPlane::kControllers));
+    if (active >= 0 && random().Chance(0.5)) return active;
+    return static_cast<int>(random().Below(ControlPlane::kControllers));
   }
   int AnyBroker() {
-    return ControlPlane::kControllers + static_cast<int>(random_.Below(ControlPlane::kBrokers));
+    return ControlPlane::kControllers + static_cast<int>(random().Below(ControlPlane::kBrokers));
   }
 
   void Crash(int node, Duration down_for) {
@@ -110,11 +80,11 @@ class Nemesis {
 
   void CrashController() {
     ++counters_.controller_crashes;
-    Crash(AnyController(), Ms(random_.Chance(0.3) ? 50 : 8'000));
+    Crash(AnyController(), Ms(random().Chance(0.3) ? 50 : 8'000));
   }
   void CrashBroker() {
     ++counters_.broker_crashes;
-    Crash(AnyBroker(), Ms(random_.Chance(0.3) ? 50 : 10'000));
+    Crash(AnyBroker(), Ms(random().Chance(0.3) ? 50 : 10'000));
   }
   void StopBroker() {
     const int node = AnyBroker();
@@ -122,20 +92,18 @@ class Nemesis {
     ++counters_.broker_stops;
     plane_.StopBroker(node);
     // However long that took: when faults are over, or after that time, it is up again.
-    plane_.scheduler().After(Duration::Seconds(10), [this, node] {
-      if (!over_) Restart(node);
-    });
+    After(Duration::Seconds(10), [this, node] { Restart(node); });
   }
   void CutPower() {
     ++counters_.power_cuts;
     for (int node = 0; node < ControlPlane::kNodes; ++node) {
-      if (node < ControlPlane::kControllers || random_.Chance(0.5)) Crash(node, Ms(3'000));
+      if (node < ControlPlane::kControllers || random().Chance(0.5)) Crash(node, Ms(3'000));
     }
   }
   void Isolate() {
     ++counters_.partitions;
-    const int node = random_.Chance(0.7) ? AnyController() : AnyBroker();
-    const bool also_admin = random_.Chance(0.5);
+    const int node = random().Chance(0.7) ? AnyController() : AnyBroker();
+    const bool also_admin = random().Chance(0.5);
     for (int other = 0; other < ControlPlane::kNodes; ++other) {
       if (other != node) CutBetween(ControlPlane::NameOf(node), ControlPlane::NameOf(other));
     }
@@ -160,7 +128,7 @@ class Nemesis {
     std::string a = ControlPlane::NameOf(AnyController());
     std::string b = ControlPlane::NameOf(AnyNode());
     if (a == b) return;
-    if (random_.Chance(0.5)) std::swap(a, b);
+    if (random().Chance(0.5)) std::swap(a, b);
     plane_.Say("cut " + a + " to " + b);
     plane_.wire().Cut(a, b);
     Later(Duration::Seconds(10), [this, a, b] { plane_.wire().Heal(a, b); });
@@ -177,7 +145,7 @@ class Nemesis {
       const std::string b = ControlPlane::NameOf(other);
       plane_.BreakStreams(leader, other);
       CutBetween(a, b);
-      plane_.scheduler().After(Ms(random_.Between(500, 1'000)), [this, a, b] {
+      plane_.scheduler().After(Ms(random().Between(500, 1'000)), [this, a, b] {
         plane_.wire().Heal(a, b);
         plane_.wire().Heal(b, a);
       });
@@ -188,30 +156,27 @@ class Nemesis {
     plane_.BreakStreams(AnyController(), AnyNode());
   }
   void Pause() {
-    const int node = random_.Chance(0.6) ? AnyController() : AnyBroker();
+    const int node = random().Chance(0.6) ? AnyController() : AnyBroker();
     if (!plane_.IsUp(node)) return;
     ++counters_.pauses;
     plane_.Pause(node);
-    Later(random_.Chance(0.5) ? Ms(900) : Duration::Seconds(9),
+    Later(random().Chance(0.5) ? Ms(900) : Duration::Seconds(9),
           [this, node] { plane_.Resume(node); });
   }
   void FailDisk() {
     const int node = AnyController();
     if (!plane_.IsUp(node)) return;
     ++counters_.disk_errors;
-    plane_.FailDisk(node, random_.Chance(0.5));
+    plane_.FailDisk(node, random().Chance(0.5));
     RestartLater(node, Duration::Seconds(5));
   }
   void StepClock() {
     ++counters_.clock_steps;
-    plane_.StepWallClock(AnyNode(), Duration::Seconds(random_.Between(-3'600, 3'600)));
+    plane_.StepWallClock(AnyNode(), Duration::Seconds(random().Between(-3'600, 3'600)));
   }
 
   ControlPlane& plane_;
-  Random random_;
   RunCounters& counters_;
-  std::vector<Fault> faults_;
-  bool over_ = false;
 };
 
 SimWire::Options DrawWire(Random& random) {
