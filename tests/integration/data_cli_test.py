@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import socket
 import subprocess
 import tempfile
@@ -62,6 +63,28 @@ class DataCliTest(unittest.TestCase):
         record = self.records()[3]
         self.assertEqual(base64.b64decode(record["value"]["base64"]), every)
         self.assertIsNone(record["key"])
+
+    def test_progress_is_shown_on_a_terminal_and_wiped_away(self):
+        terminal, side = os.openpty()
+        producing = subprocess.Popen(
+            [CONCLAVE, "--bootstrap", self.bootstrap, "produce", "one"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=side)
+        os.close(side)
+        producing.stdin.write(b"a line\n")
+        producing.stdin.flush()
+        shown = b""
+        while b"1 acknowledged, 0.0 MB" not in shown:  # Its output ends with the process.
+            shown += os.read(terminal, 1000)
+        out, _ = producing.communicate(timeout=COMMAND_TIMEOUT_S)
+        self.assertEqual(producing.returncode, 0)
+        self.assertIn(b"ACKNOWLEDGED", out)
+        try:
+            while more := os.read(terminal, 1000):
+                shown += more
+        except OSError:
+            pass  # Nobody has the other side open any more.
+        os.close(terminal)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)
 
     def test_json_tells_null_from_empty_and_goes_round(self):
         lines = [

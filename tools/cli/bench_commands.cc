@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/progress.h"
 
 namespace conclave::tools {
 namespace {
@@ -109,6 +111,8 @@ absl::StatusOr<Measured> ReadBack(DataSession& session, const BenchArguments& ar
   std::vector<bool> seen(expected);
   Measured measured;
   measured.latencies.reserve(expected / 100 + 1000);
+  std::atomic<uint64_t> read{0};
+  const Progress progress(-1, [&] { return absl::StrCat(read.load(), " of ", expected, " read"); });
   const MonotonicTime begun = session.clock().Now();
   session.Run([&] { consumer.Assign(assignment); });
   while (measured.records < expected) {
@@ -152,7 +156,7 @@ absl::StatusOr<Measured> ReadBack(DataSession& session, const BenchArguments& ar
           return Wrong(absl::StrCat("record ", *number, " is stored twice; again in ", where));
         }
         seen[*number] = true;
-        ++measured.records;
+        read = ++measured.records;
         measured.bytes += record.value->size();
         measured.hash.Add(*record.value);
       }
@@ -172,6 +176,9 @@ absl::StatusOr<Measured> SendAll(DataSession& session, const BenchArguments& arg
   measured.latencies.resize(count);
   absl::Status first_error;
   uint64_t failed = 0;  // On the executor, as the rest of what deliveries write.
+  std::atomic<uint64_t> done{0};
+  const Progress progress(
+      -1, [&] { return absl::StrCat(done.load(), " of ", count, " acknowledged"); });
   const MonotonicTime begun = session.clock().Now();
   for (uint64_t i = 0; i < count; ++i) {
     ProducerRecord record;
@@ -185,6 +192,7 @@ absl::StatusOr<Measured> SendAll(DataSession& session, const BenchArguments& arg
             if (failed++ == 0) first_error = delivery.status;
             return;
           }
+          ++done;
           measured.latencies[i] =
               static_cast<uint64_t>((session.clock().Now() - sent).microseconds());
           places[i] = {delivery.partition.partition.value(), delivery.offset.value()};

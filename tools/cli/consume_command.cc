@@ -67,16 +67,15 @@ bool AtEnd(DataSession& session, Consumer& consumer, const std::string& topic, c
   });
 }
 
-int Read(DataSession& session, Consumer& consumer, const ConsumeArguments& arguments,
-         const Ends& ends) {
-  RecordOutput output(arguments.format);
+absl::Status Read(DataSession& session, Consumer& consumer, const ConsumeArguments& arguments,
+                  const Ends& ends, RecordOutput& output) {
   int64_t left = arguments.count < 0 ? INT64_MAX : arguments.count;
   while (left > 0 && !(arguments.exit_at_end && AtEnd(session, consumer, arguments.topic, ends))) {
     const size_t most = static_cast<size_t>(std::min<int64_t>(left, kPollRecords));
     auto records = session.Poll(most, Duration::Milliseconds(200));
     if (!records.ok()) {
       output.Flush();
-      return Report(records.status());
+      return records.status();
     }
     for (const PartitionRecords& part : *records) {
       const auto end = ends.find(part.partition.partition);
@@ -87,9 +86,9 @@ int Read(DataSession& session, Consumer& consumer, const ConsumeArguments& argum
       }
     }
     output.Flush();
-    if (output.failed()) return output.ExitCode();
+    if (output.failed()) break;
   }
-  return kDone;
+  return absl::OkStatus();
 }
 
 int Consume(const Globals& globals, const ConsumeArguments& arguments) {
@@ -128,7 +127,11 @@ int Consume(const Globals& globals, const ConsumeArguments& arguments) {
       assignment.push_back({{arguments.topic, partition}, StartOf(arguments)});
     }
     session.Run([&] { consumer.Assign(assignment); });
-    return Read(session, consumer, arguments, ends);
+    RecordOutput output(arguments.format);
+    const absl::Status read = Read(session, consumer, arguments, ends, output);
+    output.EndProgress();
+    if (output.failed()) return output.ExitCode();
+    return read.ok() ? kDone : Report(read);
   });
 }
 

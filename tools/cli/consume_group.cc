@@ -34,13 +34,17 @@ class MemberCommand {
 
   int Run(Duration timeout) {
     timeout_ = timeout;
-    if (absl::Status begun = Begin(); !begun.ok()) return Report(begun);
+    if (absl::Status begun = Begin(); !begun.ok()) {
+      output_.EndProgress();
+      return Report(begun);
+    }
     const absl::Status read = Read();
     // What was not printed is not committed.
     absl::Status committed;
     if (!output_.failed()) committed = Commit();
     const absl::Status left =
         session_.Await<absl::Status>([&](auto done) { consumer_.Close(std::move(done)); });
+    output_.EndProgress();
     if (output_.failed()) return output_.ExitCode();
     for (const absl::Status& status : {read, committed, left}) {
       if (!status.ok()) return Report(status);

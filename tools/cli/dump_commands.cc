@@ -152,8 +152,9 @@ void AddLogFileCommands(CLI::App& dump, Run& run) {
   segment->fallthrough();
   segment->add_option("file", *path, "A .log file of a partition")->required();
   segment->add_flag("--records", *records, "With the records of each batch");
-  segment->callback(
-      [&run, path, records] { run = [path, records] { return DumpSegmentFile(*path, *records); }; });
+  segment->callback([&run, path, records] {
+    run = [path, records] { return DumpSegmentFile(*path, *records); };
+  });
 
   CLI::App* index = dump.add_subcommand("index", "The entries of an index, one object a line");
   index->fallthrough();

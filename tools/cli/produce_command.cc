@@ -15,6 +15,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/record_text.h"
 
 namespace conclave::tools {
@@ -31,6 +32,9 @@ struct ProduceArguments {
   int32_t partition = -1;
   bool no_idempotence = false;
 };
+
+// Without acknowledgements, while work goes on.
+constexpr Duration kWorthSaying = Duration::Seconds(2);
 
 // What became of the records. Deliveries come on the executor.
 class Tally {
@@ -49,6 +53,17 @@ class Tally {
     }
     ++failed_;
     if (first_error_.ok()) first_error_ = status;
+  }
+
+  // Of work that began at `begun`.
+  std::string Line(MonotonicTime begun) {
+    std::lock_guard lock(mutex_);
+    const Duration quiet = clock_.Now() - (acknowledged_ > 0 ? last_acknowledged_ : begun);
+    return absl::StrCat(acknowledged_, " acknowledged, ", MegabytesText(bytes_),
+                        failed_ > 0 ? absl::StrCat(", ", failed_, " failed") : "",
+                        quiet >= kWorthSaying
+                            ? absl::StrCat(", none for ", Decimals(quiet.seconds(), 0), " s")
+                            : "");
   }
 
   int Show(const Globals& globals, Duration took) {
@@ -102,6 +117,8 @@ class Input {
     if (fd_ != 0) close(fd_);
   }
 
+  int fd() const { return fd_; }
+
   // Whole lines as they come: whoever types is served line by line.
   absl::Status ForEachLine(const LineSplitter::Take& take) {
     LineSplitter splitter;
@@ -145,6 +162,8 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
     std::optional<std::string> separator;
     if (arguments.key_separator_given) separator = arguments.key_separator;
     Tally tally(session.clock());
+    std::optional<Progress> progress;
+    progress.emplace((*input)->fd(), [&tally, begun] { return tally.Line(begun); });
     uint64_t number = 0;
     const absl::Status read = (*input)->ForEachLine([&](std::string line) {
       ++number;
@@ -165,6 +184,7 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
       if (!taken.ok()) tally.Delivered(taken, 0);
     });
     session.CloseProducer(Duration::Seconds(globals.timeout_seconds + 10));
+    progress.reset();
     const int exit_code = tally.Show(globals, session.clock().Now() - begun);
     return read.ok() ? exit_code : Report(read);
   });

@@ -1,5 +1,7 @@
 #include "tools/cli/record_output.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -16,9 +18,13 @@ namespace conclave::tools {
 RecordOutput::RecordOutput(const std::string& format) : format_(format) {
   std::signal(SIGPIPE, SIG_IGN);
   std::setvbuf(stdout, nullptr, _IOFBF, size_t{1} << 16);
+  progress_.emplace(STDOUT_FILENO, [this] {
+    return absl::StrCat(records_.load(), " records, ", MegabytesText(bytes_.load()));
+  });
 }
 
 void RecordOutput::Write(const TopicPartition& partition, const RecordView& record) {
+  ++records_;
   if (format_ == "json") {
     Put(partition.topic == kOffsetsTopic ? GroupRecordToJson(partition, record)
                                          : RecordToJson(partition, record));
@@ -41,6 +47,7 @@ int RecordOutput::ExitCode() const {
 
 void RecordOutput::Put(std::string_view bytes) {
   if (!failed_ && std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) Fail();
+  bytes_ += bytes.size();
 }
 
 void RecordOutput::Fail() {

@@ -1,11 +1,15 @@
 #ifndef CONCLAVE_TOOLS_CLI_RECORD_OUTPUT_H_
 #define CONCLAVE_TOOLS_CLI_RECORD_OUTPUT_H_
 
+#include <atomic>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "client/base/topic_partition.h"
 #include "common/record/record_view.h"
+#include "tools/cli/progress.h"
 
 namespace conclave::tools {
 
@@ -21,6 +25,8 @@ class RecordOutput {
   // What was written is the reader's now, unless failed().
   void Flush();
   bool failed() const { return failed_; }
+  // Ends what is shown of the work beside the records: before anything is reported.
+  void EndProgress() { progress_.reset(); }
   // What the failure means; it is reported.
   int ExitCode() const;
 
@@ -31,6 +37,10 @@ class RecordOutput {
   const std::string format_;
   bool failed_ = false;
   int error_ = 0;
+  // Written by the user's thread, read by the progress.
+  std::atomic<uint64_t> records_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::optional<Progress> progress_;
 };
 
 }  // namespace conclave::tools
