@@ -156,6 +156,7 @@ void ReplicaSet::SettleOne(Replica& replica) {
     leaders_.Offer(replica);
   }
   replica.Settle();
+  if (replica_observer_) replica_observer_(replica);
 }
 
 void ReplicaSet::BeginSync(Replica& replica) {

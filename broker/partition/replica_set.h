@@ -78,6 +78,10 @@ class ReplicaSet {
   void SetObserver(std::function<void(const MetadataDelta*)> observer) {
     observer_ = std::move(observer);
   }
+  // Told of each replica once what had changed of it has been settled: for who watches all of them.
+  void SetReplicaObserver(std::function<void(Replica&)> observer) {
+    replica_observer_ = std::move(observer);
+  }
   // Under which this broker takes part at present; nullopt: not yet.
   std::optional<BrokerEpoch> broker_epoch() const { return epoch_; }
   BrokerId self() const { return options_.self; }
@@ -146,6 +150,7 @@ class ReplicaSet {
   bool recovered_all_ = false;
   MetadataImage image_;
   std::function<void(const MetadataDelta*)> observer_;
+  std::function<void(Replica&)> replica_observer_;
   std::optional<BrokerEpoch> epoch_;
   bool took_part_ = false;
   bool failed_ = false;

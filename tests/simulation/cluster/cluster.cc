@@ -14,21 +14,18 @@ namespace conclave::cluster_sim {
 
 using control_sim::ControlPlane;
 
-Cluster::Cluster(uint64_t seed, const SimWire::Options& wire, const control_sim::DiskSpeed& disks,
-                 std::ostream* trace)
+Cluster::Cluster(uint64_t seed, const ControlPlane::Options& options)
     : random_(seed),
-      plane_(random_, wire, disks, trace),
+      plane_(random_, options),
       invariants_(plane_),
       clock_(plane_.scheduler()),
       executor_(plane_.scheduler(), clock_),
       transport_(plane_.network().Join("client")) {
-  AdminClient::Options options;
-  for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
-    options.bootstrap.push_back(ControlPlane::EndpointTextOf(node));
-  }
-  options.timeout = Duration::Seconds(30);
-  options.attempt_timeout = Duration::Seconds(3);
-  admin_ = std::make_unique<AdminClient>(options, *transport_, executor_, random_.Fork("client"));
+  AdminClient::Options admin;
+  admin.bootstrap = plane_.BrokerEndpoints();
+  admin.timeout = Duration::Seconds(30);
+  admin.attempt_timeout = Duration::Seconds(3);
+  admin_ = std::make_unique<AdminClient>(admin, *transport_, executor_, random_.Fork("client"));
 }
 
 Cluster::~Cluster() { executor_.Stop(); }
@@ -56,7 +53,7 @@ const MetadataImage* Cluster::ActiveImage() const {
 std::string Cluster::CreateTopic(const std::string& name, int partitions, int replicas,
                                  const std::map<std::string, std::string>& configs) {
   const bool ready = RunUntil(Duration::Seconds(60), [this] {
-    for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
+    for (int node = ControlPlane::kControllers; node < plane_.nodes(); ++node) {
       if (!plane_.IsServing(node)) return false;
     }
     return true;
@@ -99,7 +96,7 @@ std::string Cluster::DeleteTopic(const std::string& name) {
 }
 
 const Topic* Cluster::FindTopic(const std::string& topic) const {
-  for (int node = 0; node < ControlPlane::kNodes; ++node) {
+  for (int node = 0; node < plane_.nodes(); ++node) {
     if (!plane_.IsUp(node)) continue;
     const Topic* found = plane_.ImageOf(node).FindTopic(std::string_view(topic));
     if (found != nullptr) return found;
@@ -140,8 +137,8 @@ bool Cluster::IsWhole(const std::string& topic) {
   return true;
 }
 
-void Cluster::Produce(int broker, const std::string& topic, int partition,
-                      const std::string& value, v1::Acks acks, Duration timeout, Answer answer) {
+void Cluster::Produce(int broker, const std::string& topic, int partition, const std::string& value,
+                      v1::Acks acks, Duration timeout, Answer answer) {
   v1::ProduceRequest request;
   request.set_acks(acks);
   request.set_timeout_ms(static_cast<int32_t>(timeout.milliseconds()));
@@ -152,7 +149,8 @@ void Cluster::Produce(int broker, const std::string& topic, int partition,
   CallMethod<v1::ProduceRequest, v1::ProduceResponse>(
       *transport_, ControlPlane::EndpointTextOf(broker), produce_methods::kProduce, request,
       {.deadline = scheduler().now() + timeout + Duration::Seconds(5)}, executor_,
-      [this, topic, partition, acks, answer = std::move(answer)](absl::StatusOr<v1::ProduceResponse> response) {
+      [this, topic, partition, acks,
+       answer = std::move(answer)](absl::StatusOr<v1::ProduceResponse> response) {
         if (!response.ok()) return answer(response.status(), {});
         const v1::ProducePartitionResult& result = response->partitions(0);
         const absl::Status status = StatusFromError(result.error());
@@ -180,8 +178,7 @@ std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partitio
     Break("nobody leads " + topic);
     return values;
   }
-  broker::Replica& replica =
-      *plane_.BrokerAt(leader).replicas().Find(IdOf(topic, partition));
+  broker::Replica& replica = *plane_.BrokerAt(leader).replicas().Find(IdOf(topic, partition));
   Offset at = replica.log().log_start();
   while (at < replica.high_watermark()) {
     const auto read = replica.log().Read(at, size_t{1} << 20, replica.high_watermark());

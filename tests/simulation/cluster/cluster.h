@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,7 @@ namespace conclave::cluster_sim {
 // ControlPlane::kControllers and up; a broker's id is its node's number.
 class Cluster {
  public:
-  Cluster(uint64_t seed, const SimWire::Options& wire, const control_sim::DiskSpeed& disks,
-          std::ostream* trace);
+  Cluster(uint64_t seed, const control_sim::ControlPlane::Options& options);
   ~Cluster();
 
   control_sim::ControlPlane& plane() { return plane_; }

@@ -15,9 +15,7 @@ ConsumerWorkload::ConsumerWorkload(Cluster& cluster, const Random& random, std::
       partitions_(partitions),
       seen_(static_cast<size_t>(partitions)) {
   ConsumerOptions options;
-  for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
-    options.bootstrap.push_back(ControlPlane::EndpointTextOf(node));
-  }
+  options.bootstrap = cluster.plane().BrokerEndpoints();
   options.reset = ResetPolicy::kNone;
   options.on_event = [this](const ConsumerEvent& event) {
     if (event.kind == ConsumerEvent::Kind::kTrouble) return;
@@ -51,8 +49,7 @@ void ConsumerWorkload::Poll() {
 }
 
 void ConsumerWorkload::Take(const PartitionRecords& records) {
-  std::vector<std::string>& seen =
-      seen_[static_cast<size_t>(records.partition.partition.value())];
+  std::vector<std::string>& seen = seen_[static_cast<size_t>(records.partition.partition.value())];
   for (const RecordView& record : records.records) {
     if (record.offset != Offset(static_cast<int64_t>(seen.size()))) {
       return cluster_.Break("polled offset " + ToString(record.offset) + " of partition " +
@@ -78,7 +75,8 @@ void ConsumerWorkload::CheckFinal() {
     for (size_t offset = 0; offset < seen.size(); ++offset) {
       if (offset < all.size() && all[offset] == seen[offset]) continue;
       return cluster_.Break("polled " + seen[offset] + " at " + std::to_string(offset) +
-                            " of partition " + std::to_string(i) + ", and it is not there any more");
+                            " of partition " + std::to_string(i) +
+                            ", and it is not there any more");
     }
   }
 }

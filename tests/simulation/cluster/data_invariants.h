@@ -1,32 +1,32 @@
 #ifndef CONCLAVE_TESTS_SIMULATION_CLUSTER_DATA_INVARIANTS_H_
 #define CONCLAVE_TESTS_SIMULATION_CLUSTER_DATA_INVARIANTS_H_
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "broker/partition/replica.h"
 #include "common/metadata/partition.h"
 #include "common/types/ids.h"
+#include "tests/simulation/cluster/durable_logs.h"
 #include "tests/simulation/controllers/control_plane.h"
 
 namespace conclave::cluster_sim {
 
 // What must hold of the partitions of a simulated cluster, looked at after every event: what the
-// event touched, not everything.
+// event touched, and now and then everything.
 //
 //   one leader an epoch
 //   the high watermark of a replica does not fall within the life of its process, nor is anything
 //     below it truncated
 //   below their high watermarks all replicas have had the same batches, at the same offsets
 //   what was acknowledged under acks=all is on as many disks as the minimum ISR asks for, synced
-//
-// Each log has one segment, and nothing is ever removed from its front.
 class DataInvariants {
  public:
-  explicit DataInvariants(control_sim::ControlPlane& plane) : plane_(plane) {}
+  // `plane` outlives it, and tells it of replicas until then.
+  explicit DataInvariants(control_sim::ControlPlane& plane);
 
   // Empty: all hold.
   std::string Check();
@@ -49,8 +49,6 @@ class DataInvariants {
     uint32_t crc = 0;
     LeaderEpoch epoch;
     Offset next;
-    // Where it ends in the segment's file.
-    uint64_t end_position = 0;
   };
   struct Seen {
     uint64_t life = 0;
@@ -60,14 +58,23 @@ class DataInvariants {
     Offset log_end;
   };
 
-  std::string CheckReplica(int node, broker::Replica& replica, Seen& seen);
-  std::string Verify(int node, broker::Replica& replica, Seen& seen);
+  std::string CheckAll();
+  std::string CheckReplica(int node, broker::Replica& replica);
+  // With what was seen of it before.
+  std::string Compare(int node, broker::Replica& replica, Seen& seen);
+  // What is newly below its high watermark, with what others had there.
+  std::string Verify(broker::Replica& replica, Seen& seen);
 
   control_sim::ControlPlane& plane_;
   std::map<std::pair<PartitionId, LeaderEpoch>, BrokerId> leaders_;
   std::map<PartitionId, std::map<Offset, Committed>> history_;
-  std::array<std::map<PartitionId, Seen>, control_sim::ControlPlane::kNodes> seen_;
+  // By node.
+  std::vector<std::map<PartitionId, Seen>> seen_;
+  // Since the last check.
+  std::vector<std::pair<int, PartitionId>> changed_;
   uint64_t checks_ = 0;
+  // By node; brokers' alone.
+  std::map<int, DurableLogs> durable_;
   Counters counters_;
 };
 

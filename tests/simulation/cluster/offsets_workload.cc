@@ -26,8 +26,7 @@ void OffsetsWorkload::Start() {
 }
 
 std::string OffsetsWorkload::AnyBroker() {
-  return ControlPlane::EndpointTextOf(ControlPlane::kControllers +
-                                      static_cast<int>(random_.Below(ControlPlane::kBrokers)));
+  return ControlPlane::EndpointTextOf(cluster_.plane().AnyBroker(random_));
 }
 
 template <class Request, class Response>
@@ -37,13 +36,13 @@ void OffsetsWorkload::Call(const Method<Request, Response>& method, const Reques
   // A wrong or old address now and then: a deposed coordinator must not answer.
   const std::string endpoint =
       coordinator_.empty() || random_.Chance(0.1) ? AnyBroker() : coordinator_;
-  CallMethod<Request, Response>(
-      cluster_.transport(), endpoint, method, request,
-      {.deadline = cluster_.scheduler().now() + Duration::Seconds(5)}, cluster_.executor(),
-      [this, done = std::move(done)](absl::StatusOr<Response> response) {
-        --open_;
-        done(std::move(response));
-      });
+  CallMethod<Request, Response>(cluster_.transport(), endpoint, method, request,
+                                {.deadline = cluster_.scheduler().now() + Duration::Seconds(5)},
+                                cluster_.executor(),
+                                [this, done = std::move(done)](absl::StatusOr<Response> response) {
+                                  --open_;
+                                  done(std::move(response));
+                                });
 }
 
 void OffsetsWorkload::Refused(const absl::Status& why) {

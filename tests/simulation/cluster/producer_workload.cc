@@ -6,24 +6,36 @@
 
 namespace conclave::cluster_sim {
 
-using control_sim::ControlPlane;
+namespace {
+
+// Values tell who sent them.
+constexpr uint64_t kValuesOfOne = 1'000'000'000;
+
+}  // namespace
 
 ProducerWorkload::ProducerWorkload(Cluster& cluster, const Random& random, std::string topic,
-                                   int partitions)
+                                   int partitions, int number)
     : cluster_(cluster),
       random_(random.Fork("values")),
       topic_(std::move(topic)),
-      partitions_(partitions) {
+      partitions_(partitions),
+      number_(static_cast<uint64_t>(number)),
+      host_(cluster.scheduler(), cluster.plane().network(), "producer-" + std::to_string(number)) {
   ProducerOptions options;
-  for (int node = ControlPlane::kControllers; node < ControlPlane::kNodes; ++node) {
-    options.bootstrap.push_back(ControlPlane::EndpointTextOf(node));
-  }
+  options.bootstrap = cluster.plane().BrokerEndpoints();
   options.delivery_timeout =
       Duration::Seconds(random_.Chance(0.3) ? 5 : 60);  // The short one runs out in most faults.
   options.request_timeout = Duration::Seconds(random_.Chance(0.3) ? 2 : 10);
   options.compression = random_.Chance(0.5) ? Compression::kLz4 : Compression::kNone;
-  producer_ = std::make_unique<Producer>(options, cluster.transport(), cluster.executor(),
+  producer_ = std::make_unique<Producer>(options, host_.transport(), host_.executor(),
                                          random.Fork("producer"));
+}
+
+ProducerWorkload::~ProducerWorkload() { host_.executor().Stop(); }
+
+void ProducerWorkload::Pause(Duration how_long) {
+  host_.executor().Pause();
+  cluster_.scheduler().After(how_long, [this] { host_.executor().Resume(); });
 }
 
 void ProducerWorkload::Start(Duration mean_pause) {
@@ -33,9 +45,8 @@ void ProducerWorkload::Start(Duration mean_pause) {
 }
 
 void ProducerWorkload::Next() {
-  const Duration pause =
-      Duration::Nanoseconds(random_.Between(0, 2 * mean_pause_.nanoseconds()));
-  cluster_.executor().PostAfter(pause, [this] {
+  const Duration pause = Duration::Nanoseconds(random_.Between(0, 2 * mean_pause_.nanoseconds()));
+  host_.executor().PostAfter(pause, [this] {
     if (!running_) return;
     const int64_t burst = random_.Chance(0.1) ? random_.Between(2, 20) : 1;
     for (int64_t i = 0; i < burst; ++i) SendOne();
@@ -44,11 +55,11 @@ void ProducerWorkload::Next() {
 }
 
 void ProducerWorkload::SendOne() {
-  const uint64_t value = ++last_value_;
+  const uint64_t value = number_ * kValuesOfOne + ++last_value_;
   ProducerRecord record;
   record.topic = topic_;
-  record.partition = PartitionIndex(static_cast<int32_t>(
-      random_.Below(static_cast<uint64_t>(partitions_))));
+  record.partition =
+      PartitionIndex(static_cast<int32_t>(random_.Below(static_cast<uint64_t>(partitions_))));
   record.value = std::to_string(value);
   ++open_;
   ++counters_.sent;
@@ -87,6 +98,7 @@ void ProducerWorkload::CheckPartition(int partition, const std::vector<std::stri
   uint64_t last = 0;
   for (size_t offset = 0; offset < values.size(); ++offset) {
     const uint64_t value = std::stoull(values[offset]);
+    if (value / kValuesOfOne != number_) continue;  // Another's.
     const std::string what = "value " + values[offset] + " at " + std::to_string(offset) +
                              " of partition " + std::to_string(partition);
     if (++seen_[value] > 1) return cluster_.Break("twice: " + what);

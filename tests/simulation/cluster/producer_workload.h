@@ -9,6 +9,7 @@
 
 #include "client/producer/producer.h"
 #include "common/random/random.h"
+#include "tests/simulation/cluster/client_host.h"
 #include "tests/simulation/cluster/cluster.h"
 
 namespace conclave::cluster_sim {
@@ -24,11 +25,17 @@ class ProducerWorkload {
     uint64_t unknown = 0;
   };
 
-  ProducerWorkload(Cluster& cluster, const Random& random, std::string topic, int partitions);
+  // `number`: of this one among those that send to the topic.
+  ProducerWorkload(Cluster& cluster, const Random& random, std::string topic, int partitions,
+                   int number);
+  ~ProducerWorkload();
+
+  const std::string& name() const { return host_.name(); }
 
   // Sends every `mean_pause` or so until Stop.
   void Start(Duration mean_pause);
   void Stop() { running_ = false; }
+  void Pause(Duration how_long);
   // Nothing is under way.
   bool idle() const { return open_ == 0; }
 
@@ -53,6 +60,8 @@ class ProducerWorkload {
   Random random_;
   const std::string topic_;
   const int partitions_;
+  const uint64_t number_;
+  ClientHost host_;
   std::unique_ptr<Producer> producer_;
   Duration mean_pause_;
   bool running_ = false;

@@ -22,15 +22,15 @@ constexpr int kFirstBroker = ControlPlane::kControllers;
 class Scenario : public testing::TestWithParam<int> {
  protected:
   Scenario()
-      : cluster_(static_cast<uint64_t>(GetParam()), SimWire::Options(), control_sim::DiskSpeed(),
-                 getenv("TRACE") != nullptr ? &std::cerr : nullptr) {}
+      : cluster_(static_cast<uint64_t>(GetParam()),
+                 {.text = getenv("TRACE") != nullptr ? &std::cerr : nullptr}) {}
 
   ~Scenario() override { EXPECT_EQ(cluster_.violation(), ""); }
 
   ControlPlane& plane() { return cluster_.plane(); }
   std::vector<int> Others(int broker) {
     std::vector<int> others;
-    for (int node = kFirstBroker; node < ControlPlane::kNodes; ++node) {
+    for (int node = kFirstBroker; node < plane().nodes(); ++node) {
       if (node != broker) others.push_back(node);
     }
     return others;
@@ -82,15 +82,15 @@ TEST_P(Scenario, RecordsAreWrittenReplicatedAndRead) {
   ExpectWholeAndNothingLost();
 }
 
-// R14 (KIP-101): what was acknowledged survives on replicas that had not heard that it was committed,
-// when all lose power; the one that led comes back last.
+// R14 (KIP-101): what was acknowledged survives on replicas that had not heard that it was
+// committed, when all lose power; the one that led comes back last.
 TEST_P(Scenario, R14TruncationIsNotByTheOwnHighWatermark) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
   const int leader = cluster_.LeaderOf("t", 0);
   SendAndWait(leader, "first");
   Send(leader, "second");
   ASSERT_TRUE(cluster_.RunUntil(kTimeout, [this] { return acknowledged_.size() == 2; }));
-  for (int node = 0; node < ControlPlane::kNodes; ++node) plane().Crash(node);
+  for (int node = 0; node < plane().nodes(); ++node) plane().Crash(node);
   for (int node = 0; node < ControlPlane::kControllers; ++node) plane().Start(node);
   for (const int node : Others(leader)) plane().Start(node);
   cluster_.RunFor(Duration::Milliseconds(cluster_.random().Between(0, 10'000)));
@@ -171,8 +171,8 @@ TEST_P(Scenario, TwoOfThreeServe) {
   const int leader = cluster_.LeaderOf("t", 0);
   SendAndWait(leader, "before");
   plane().Crash(leader);
-  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30),
-                                [&] { return cluster_.LeaderOf("t", 0) >= 0; }));
+  ASSERT_TRUE(
+      cluster_.RunUntil(Duration::Seconds(30), [&] { return cluster_.LeaderOf("t", 0) >= 0; }));
   for (int i = 0; i < 20; ++i) SendAndWait(cluster_.LeaderOf("t", 0), "v" + std::to_string(i));
   EXPECT_EQ(acknowledged_.size(), 21u);
   plane().Start(leader);

@@ -67,32 +67,35 @@ std::string ToText(MetadataPosition position) {
 
 }  // namespace
 
-ControlPlane::ControlPlane(const Random& random, const SimWire::Options& wire,
-                           const DiskSpeed& disks, std::ostream* text)
+ControlPlane::ControlPlane(const Random& random, const Options& options)
     : random_(random),
       disk_random_(random.Fork("disks")),
-      disks_(disks),
-      text_(text),
-      wire_(new SimWire(scheduler_, random.Fork("wire"), wire)),
+      options_(options),
+      wire_(new SimWire(scheduler_, random.Fork("wire"), options.wire)),
       network_(std::make_unique<MemoryNetwork>(std::unique_ptr<Wire>(wire_))) {
   wire_->SetBreakStreams(
       [this](const std::string& a, const std::string& b) { network_->BreakStreams(a, b); });
-  for (int node = 0; node < kNodes; ++node) {
+  hosts_.resize(static_cast<size_t>(kControllers + options.brokers));
+  for (int node = 0; node < nodes(); ++node) {
     host(node).clock = std::make_unique<SimClock>(scheduler_);
     if (node < kControllers) {
       host(node).disk = std::make_unique<SimRaftDisk>(raft::FormatInitialVoters(Voters()));
     } else {
-      host(node).fs = std::make_unique<SimFileSystem>();
+      SimFileSystem::Options disk;
+      disk.zero_tails = options.zero_tails;
+      host(node).fs = std::make_unique<SimFileSystem>(disk);
       CHECK(CreateDirectories(*host(node).fs, kDataDir).ok());
     }
     Start(node);
   }
   admin_transport_ = network_->Join("admin");
-  AdminClient::Options options;
-  for (int node = kNodes; node-- > 0;) options.bootstrap.push_back(ToString(EndpointOf(node)));
-  options.timeout = Duration::Seconds(15);
-  options.attempt_timeout = Duration::Seconds(3);
-  admin_client_ = std::make_unique<AdminClient>(options, *admin_transport_, admin_executor_,
+  AdminClient::Options admin_options;
+  for (int node = nodes(); node-- > 0;) {
+    admin_options.bootstrap.push_back(ToString(EndpointOf(node)));
+  }
+  admin_options.timeout = Duration::Seconds(15);
+  admin_options.attempt_timeout = Duration::Seconds(3);
+  admin_client_ = std::make_unique<AdminClient>(admin_options, *admin_transport_, admin_executor_,
                                                 random.Fork("topic ids"));
   admin_ = std::make_unique<AdminWorkload>(
       admin_executor_, *admin_client_, random.Fork("admin"),
@@ -101,7 +104,7 @@ ControlPlane::ControlPlane(const Random& random, const SimWire::Options& wire,
 }
 
 ControlPlane::~ControlPlane() {
-  for (int node = 0; node < kNodes; ++node) {
+  for (int node = 0; node < nodes(); ++node) {
     if (IsUp(node)) Crash(node);
   }
   admin_executor_.Stop();
@@ -112,6 +115,12 @@ std::string ControlPlane::NameOf(int node) {
 }
 
 std::string ControlPlane::EndpointTextOf(int node) { return ToString(EndpointOf(node)); }
+
+std::vector<std::string> ControlPlane::BrokerEndpoints() const {
+  std::vector<std::string> endpoints;
+  for (int node = kControllers; node < nodes(); ++node) endpoints.push_back(EndpointTextOf(node));
+  return endpoints;
+}
 
 void ControlPlane::RunFor(Duration duration) {
   const MonotonicTime end = scheduler_.now() + duration;
@@ -128,8 +137,8 @@ void ControlPlane::Break(const std::string& what) {
 }
 
 void ControlPlane::Say(const std::string& what) {
-  if (text_ == nullptr) return;
-  *text_ << scheduler_.now() << " " << what << "\n";
+  if (options_.text == nullptr) return;
+  *options_.text << scheduler_.now() << " " << what << "\n";
 }
 
 void ControlPlane::Start(int node) {
@@ -152,8 +161,10 @@ void ControlPlane::Start(int node) {
 std::unique_ptr<SimExecutor> ControlPlane::SlowDisk(int node) {
   SimExecutor::Options slow_disk;
   slow_disk.duration = [this] {
-    const Duration max = disk_random_.Chance(disks_.slow) ? disks_.slow_max : disks_.max;
-    return Duration::Nanoseconds(disk_random_.Between(disks_.min.nanoseconds(), max.nanoseconds()));
+    const Duration max =
+        disk_random_.Chance(options_.disks.slow) ? options_.disks.slow_max : options_.disks.max;
+    return Duration::Nanoseconds(
+        disk_random_.Between(options_.disks.min.nanoseconds(), max.nanoseconds()));
   };
   return std::make_unique<SimExecutor>(scheduler_, *host(node).clock, slow_disk);
 }
@@ -199,10 +210,24 @@ void ControlPlane::StartBroker(int node) {
            }});
   if (!made.ok()) return Break(NameOf(node) + " does not start: " + Describe(made.status()));
   h.broker = *std::move(made);
+  ObserveReplicas(node);
   MethodTable methods;
   h.broker->AddMethods(methods);
   h.server = *h.transport->Listen(ToString(EndpointOf(node)), methods.Take());
   h.executor->Post([raw = h.broker.get(), node] { raw->Start(ToString(EndpointOf(node))); });
+}
+
+void ControlPlane::SetReplicaObserver(std::function<void(int, broker::Replica&)> observer) {
+  replica_observer_ = std::move(observer);
+  for (int node = kControllers; node < nodes(); ++node) {
+    if (IsUp(node)) ObserveReplicas(node);
+  }
+}
+
+void ControlPlane::ObserveReplicas(int node) {
+  if (!replica_observer_) return;
+  host(node).broker->replicas().SetReplicaObserver(
+      [this, node](broker::Replica& replica) { replica_observer_(node, replica); });
 }
 
 void ControlPlane::Failed(int node, const absl::Status& why) {
@@ -216,8 +241,8 @@ void ControlPlane::Failed(int node, const absl::Status& why) {
 
 std::vector<std::unique_ptr<SimExecutor>*> ControlPlane::ExecutorsOf(Host& h) {
   std::vector<std::unique_ptr<SimExecutor>*> executors;
-  for (auto* executor : {&h.executor, &h.storage_executor, &h.partitions_executor,
-                         &h.background_executor}) {
+  for (auto* executor :
+       {&h.executor, &h.storage_executor, &h.partitions_executor, &h.background_executor}) {
     if (*executor != nullptr) executors.push_back(executor);
   }
   return executors;
@@ -296,13 +321,13 @@ int ControlPlane::Active() const {
 }
 
 std::string ControlPlane::WhyNotWhole() const {
-  for (int node = 0; node < kNodes; ++node) {
+  for (int node = 0; node < nodes(); ++node) {
     if (!IsUp(node)) return NameOf(node) + " is down";
   }
   const int active = Active();
   if (active < 0) return "no single controller is active";
   const MetadataImage& image = ImageOf(active);
-  for (int node = 0; node < kNodes; ++node) {
+  for (int node = 0; node < nodes(); ++node) {
     if (node >= kControllers) {
       if (!IsServing(node)) return NameOf(node) + " does not take part";
       const Broker* broker = image.FindBroker(BrokerId(node));
@@ -319,7 +344,7 @@ std::string ControlPlane::WhyNotWhole() const {
 }
 
 void ControlPlane::CheckAll() {
-  for (int node = 0; node < kNodes; ++node) {
+  for (int node = 0; node < nodes(); ++node) {
     if (IsUp(node)) CheckNode(node);
   }
 }

@@ -1,8 +1,8 @@
 #ifndef CONCLAVE_TESTS_SIMULATION_CONTROLLERS_CONTROL_PLANE_H_
 #define CONCLAVE_TESTS_SIMULATION_CONTROLLERS_CONTROL_PLANE_H_
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -12,9 +12,9 @@
 #include "broker/partition/testing/executor_syncs.h"
 #include "broker/server/broker_node.h"
 #include "client/admin/admin_client.h"
+#include "common/fs/sim_file_system.h"
 #include "common/metadata/image.h"
 #include "common/random/random.h"
-#include "common/fs/sim_file_system.h"
 #include "common/sim/sim_clock.h"
 #include "common/sim/sim_executor.h"
 #include "common/sim/sim_scheduler.h"
@@ -35,20 +35,31 @@ struct DiskSpeed {
   Duration slow_max = Duration::Milliseconds(800);
 };
 
-// Three controllers, three brokers and an administrator of the real code, in one virtual world.
+// Three controllers, some brokers and an administrator of the real code, in one virtual world.
 // After every event the invariants are looked at; the first that is broken is kept.
 class ControlPlane {
  public:
   static constexpr int kControllers = 3;
-  static constexpr int kBrokers = 3;
-  // Controllers first, then brokers.
-  static constexpr int kNodes = kControllers + kBrokers;
 
-  // `text`, if not null, is told what happens; it outlives this.
-  ControlPlane(const Random& random, const SimWire::Options& wire, const DiskSpeed& disks,
-               std::ostream* text);
+  struct Options {
+    int brokers = 3;
+    SimWire::Options wire{};
+    DiskSpeed disks{};
+    // Of brokers; see SimFileSystem::Options.
+    double zero_tails = 0;
+    // Is told what happens, if not null; outlives this.
+    std::ostream* text = nullptr;
+  };
+  ControlPlane(const Random& random, const Options& options);
   ~ControlPlane();
 
+  // Nodes are numbered: controllers first, then brokers. A broker's id is its node's number.
+  int nodes() const { return static_cast<int>(hosts_.size()); }
+  int AnyBroker(Random& random) const {
+    return kControllers + static_cast<int>(random.Below(hosts_.size() - kControllers));
+  }
+  // Addresses of all brokers, for clients.
+  std::vector<std::string> BrokerEndpoints() const;
   SimScheduler& scheduler() { return scheduler_; }
   SimWire& wire() { return *wire_; }
   AdminWorkload& admin() { return *admin_; }
@@ -91,6 +102,8 @@ class ControlPlane {
   MemoryNetwork& network() { return *network_; }
   // Of a broker.
   SimFileSystem& DiskOf(int node) { return *host(node).fs; }
+  // Told of each replica that changes, on any broker, of those started before and after this call.
+  void SetReplicaObserver(std::function<void(int node, broker::Replica&)> observer);
   // Processes that the node has had.
   uint64_t StartsOf(int node) const { return host(node).starts; }
   // Looks at the invariants; RunFor does after every event.
@@ -129,19 +142,20 @@ class ControlPlane {
   static std::vector<std::unique_ptr<SimExecutor>*> ExecutorsOf(Host& h);
   void Failed(int node, const absl::Status& why);
   void CheckNode(int node);
+  void ObserveReplicas(int node);
   Host& host(int node) { return hosts_[static_cast<size_t>(node)]; }
   const Host& host(int node) const { return hosts_[static_cast<size_t>(node)]; }
 
   Random random_;
   Random disk_random_;
-  const DiskSpeed disks_;
-  std::ostream* const text_;
+  const Options options_;
   SimScheduler scheduler_;
   // Stopped, and still named by events under way.
   std::vector<std::unique_ptr<SimExecutor>> graveyard_;
   SimWire* wire_ = nullptr;
   std::unique_ptr<MemoryNetwork> network_;
-  std::array<Host, kNodes> hosts_;
+  std::vector<Host> hosts_;
+  std::function<void(int, broker::Replica&)> replica_observer_;
 
   SimClock admin_clock_{scheduler_};
   SimExecutor admin_executor_{scheduler_, admin_clock_};

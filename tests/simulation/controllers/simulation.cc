@@ -45,23 +45,21 @@ class Nemesis : public FaultSchedule {
   void End() {
     Finish();
     plane_.wire().HealAll();
-    for (int node = 0; node < ControlPlane::kNodes; ++node) {
+    for (int node = 0; node < plane_.nodes(); ++node) {
       plane_.Resume(node);
       if (!plane_.IsUp(node) || plane_.IsEnding(node)) Restart(node);
     }
   }
 
  private:
-  int AnyNode() { return static_cast<int>(random().Below(ControlPlane::kNodes)); }
+  int AnyNode() { return static_cast<int>(random().Below(static_cast<uint64_t>(plane_.nodes()))); }
   // Often the one that leads, for there faults hurt.
   int AnyController() {
     const int active = plane_.Active();
     if (active >= 0 && random().Chance(0.5)) return active;
     return static_cast<int>(random().Below(ControlPlane::kControllers));
   }
-  int AnyBroker() {
-    return ControlPlane::kControllers + static_cast<int>(random().Below(ControlPlane::kBrokers));
-  }
+  int AnyBroker() { return plane_.AnyBroker(random()); }
 
   void Crash(int node, Duration down_for) {
     if (!plane_.IsUp(node)) return;
@@ -96,7 +94,7 @@ class Nemesis : public FaultSchedule {
   }
   void CutPower() {
     ++counters_.power_cuts;
-    for (int node = 0; node < ControlPlane::kNodes; ++node) {
+    for (int node = 0; node < plane_.nodes(); ++node) {
       if (node < ControlPlane::kControllers || random().Chance(0.5)) Crash(node, Ms(3'000));
     }
   }
@@ -104,7 +102,7 @@ class Nemesis : public FaultSchedule {
     ++counters_.partitions;
     const int node = random().Chance(0.7) ? AnyController() : AnyBroker();
     const bool also_admin = random().Chance(0.5);
-    for (int other = 0; other < ControlPlane::kNodes; ++other) {
+    for (int other = 0; other < plane_.nodes(); ++other) {
       if (other != node) CutBetween(ControlPlane::NameOf(node), ControlPlane::NameOf(other));
     }
     if (also_admin) CutBetween(ControlPlane::NameOf(node), "admin");
@@ -244,7 +242,7 @@ RunResult RunSeed(const RunOptions& options) {
   const SimWire::Options wire = DrawWire(draws);
   const DiskSpeed disks = DrawDisks(draws);
   const Duration admin_pause = Ms(draws.Between(50, 600));
-  ControlPlane plane(random, wire, disks, options.trace);
+  ControlPlane plane(random, {.wire = wire, .disks = disks, .text = options.trace});
   Nemesis nemesis(plane, random.Fork("nemesis"), result.counters);
   plane.admin().Start(admin_pause);
   plane.RunFor(Duration::Seconds(4));

@@ -1,0 +1,254 @@
+#include "tests/simulation/cluster/nemesis.h"
+
+#include <utility>
+
+namespace conclave::cluster_sim {
+
+using control_sim::ControlPlane;
+
+namespace {
+
+Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
+
+constexpr Duration kLongerThanASession = Duration::Seconds(12);
+
+}  // namespace
+
+Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std::string topic,
+                 std::vector<std::string> clients, GroupWorkload* group)
+    : FaultSchedule(cluster.scheduler(), random),
+      cluster_(cluster),
+      plane_(cluster.plane()),
+      coverage_(coverage),
+      topic_(std::move(topic)),
+      clients_(std::move(clients)),
+      group_(group) {
+  AddFault(0.6, 6, [this] { CrashBroker(); });
+  AddFault(0.5, 6, [this] { CrashLeader(); });
+  AddFault(0.4, 8, [this] { CrashController(); });
+  AddFault(0.2, 15, [this] { CutPower(); });
+  AddFault(0.4, 10, [this] { CrashLeaderAfterCut(); });
+  AddFault(0.5, 6, [this] { CutBrokers(); });
+  AddFault(0.4, 8, [this] { Isolate(); });
+  AddFault(0.3, 10, [this] { Split(); });
+  AddFault(0.4, 6, [this] { CutOneWay(); });
+  AddFault(0.2, 10, [this] { Deafen(); });
+  AddFault(0.4, 4, [this] { BreakStreams(); });
+  AddFault(0.3, 7, [this] { Pause(); });
+  AddFault(0.2, 10, [this] { StepClock(); });
+  AddFault(0.2, 10, [this] { StopBroker(); });
+  AddFault(0.15, 15, [this] { FailControllerDisk(); });
+  AddFault(0.15, 12, [this] { FailBrokerSync(); });
+  if (group_ == nullptr) return;
+  AddFault(0.5, 6, [this] { group_->CrashMember(); });
+  AddFault(0.4, 8, [this] { PauseMember(); });
+}
+
+void Nemesis::End() {
+  Finish();
+  plane_.Say("no more faults");
+  plane_.wire().HealAll();
+  for (int node = 0; node < plane_.nodes(); ++node) {
+    plane_.Resume(node);
+    if (plane_.IsEnding(node) && plane_.IsUp(node)) plane_.Crash(node);
+    if (!plane_.IsUp(node)) plane_.Start(node);
+  }
+}
+
+int Nemesis::AnyController() {
+  const int active = plane_.Active();
+  if (active >= 0 && random().Chance(0.6)) return active;
+  return static_cast<int>(random().Below(ControlPlane::kControllers));
+}
+
+int Nemesis::AnyBroker() {
+  const int leader = random().Chance(0.4) ? cluster_.LeaderOf(topic_, 0) : -1;
+  return leader >= 0 ? leader : plane_.AnyBroker(random());
+}
+
+std::string Nemesis::AnyName() {
+  if (!clients_.empty() && random().Chance(0.2)) return clients_[random().Below(clients_.size())];
+  return ControlPlane::NameOf(AnyNode());
+}
+
+// --- Crashes
+
+void Nemesis::Crash(int node, Duration down_for) {
+  if (!plane_.IsUp(node)) return;
+  plane_.Crash(node);
+  RestartLater(node, down_for);
+}
+
+void Nemesis::RestartLater(int node, Duration within) {
+  Later(within, [this, node] {
+    if (!plane_.IsUp(node)) plane_.Start(node);
+  });
+}
+
+Duration Nemesis::DownFor() { return Ms(random().Chance(0.4) ? 60 : 8'000); }
+
+void Nemesis::CrashBroker() {
+  coverage_.Count("broker crashes");
+  Crash(plane_.AnyBroker(random()), DownFor());
+}
+
+void Nemesis::CrashLeader() {
+  const int leader = cluster_.LeaderOf(topic_, 0);
+  if (leader < 0) return;
+  coverage_.Count("leader crashes");
+  Crash(leader, DownFor());
+}
+
+void Nemesis::CrashController() {
+  coverage_.Count("controller crashes");
+  Crash(AnyController(), DownFor());
+}
+
+void Nemesis::CutPower() {
+  coverage_.Count("power cuts");
+  const bool all = random().Chance(0.4);
+  for (int node = 0; node < plane_.nodes(); ++node) {
+    if (all || random().Chance(0.6)) Crash(node, Ms(3'000));
+  }
+}
+
+void Nemesis::CrashLeaderAfterCut() {
+  const int leader = cluster_.LeaderOf(topic_, 0);
+  if (leader < 0) return;
+  coverage_.Count("leaders cut off and crashed");
+  plane_.Say("cut " + ControlPlane::NameOf(leader) + " from other brokers, to crash it");
+  for (int other = ControlPlane::kControllers; other < plane_.nodes(); ++other) {
+    if (other != leader) Cut(ControlPlane::NameOf(leader), ControlPlane::NameOf(other));
+  }
+  After(Ms(random().Between(50, 3'000)), [this, leader] {
+    Crash(leader, DownFor());
+    plane_.wire().HealAll();
+  });
+}
+
+// --- The network
+
+void Nemesis::Cut(const std::string& a, const std::string& b) { plane_.wire().CutBothWays(a, b); }
+
+void Nemesis::HealLater(Duration max) {
+  Later(max, [this] {
+    plane_.Say("heal");
+    plane_.wire().HealAll();
+  });
+}
+
+void Nemesis::CutBrokers() {
+  coverage_.Count("brokers cut from brokers");
+  const int broker = AnyBroker();
+  const bool all = random().Chance(0.5);
+  plane_.Say("cut " + ControlPlane::NameOf(broker) + " from other brokers");
+  for (int other = ControlPlane::kControllers; other < plane_.nodes(); ++other) {
+    if (other != broker && (all || random().Chance(0.5))) {
+      Cut(ControlPlane::NameOf(broker), ControlPlane::NameOf(other));
+    }
+  }
+  HealLater(Duration::Seconds(random().Chance(0.5) ? 2 : 15));
+}
+
+void Nemesis::Isolate() {
+  coverage_.Count("nodes isolated");
+  const int node = random().Chance(0.7) ? AnyBroker() : AnyController();
+  plane_.Say("isolate " + ControlPlane::NameOf(node));
+  for (int other = 0; other < plane_.nodes(); ++other) {
+    if (other != node) Cut(ControlPlane::NameOf(node), ControlPlane::NameOf(other));
+  }
+  if (random().Chance(0.5)) {
+    for (const std::string& client : clients_) Cut(ControlPlane::NameOf(node), client);
+  }
+  HealLater(kLongerThanASession);
+}
+
+void Nemesis::Split() {
+  coverage_.Count("splits");
+  std::vector<std::string> sides[2];
+  for (int node = 0; node < plane_.nodes(); ++node) {
+    sides[random().Below(2)].push_back(ControlPlane::NameOf(node));
+  }
+  for (const std::string& client : clients_) sides[random().Below(2)].push_back(client);
+  plane_.Say("split");
+  for (const std::string& a : sides[0]) {
+    for (const std::string& b : sides[1]) Cut(a, b);
+  }
+  HealLater(kLongerThanASession);
+}
+
+void Nemesis::CutOneWay() {
+  const std::string a = AnyName();
+  const std::string b = AnyName();
+  if (a == b) return;
+  coverage_.Count("one-way cuts");
+  plane_.Say("cut " + a + " to " + b);
+  plane_.wire().Cut(a, b);
+  HealLater(Duration::Seconds(10));
+}
+
+void Nemesis::Deafen() {
+  coverage_.Count("nodes deafened");
+  const int node = random().Chance(0.5) ? AnyBroker() : AnyController();
+  plane_.Say("deafen " + ControlPlane::NameOf(node));
+  for (int other = 0; other < plane_.nodes(); ++other) {
+    if (other != node) plane_.wire().Cut(ControlPlane::NameOf(other), ControlPlane::NameOf(node));
+  }
+  HealLater(Duration::Seconds(10));
+}
+
+void Nemesis::BreakStreams() {
+  coverage_.Count("streams broken");
+  plane_.network().BreakStreams(ControlPlane::NameOf(AnyBroker()), AnyName());
+}
+
+// --- Clocks, disks, and stops
+
+void Nemesis::Pause() {
+  const int node = random().Chance(0.7) ? AnyBroker() : AnyController();
+  if (!plane_.IsUp(node)) return;
+  coverage_.Count("pauses");
+  plane_.Pause(node);
+  Later(random().Chance(0.5) ? Ms(900) : kLongerThanASession,
+        [this, node] { plane_.Resume(node); });
+}
+
+void Nemesis::PauseMember() {
+  group_->PauseMember(random().Chance(0.5) ? Ms(900) : kLongerThanASession);
+}
+
+void Nemesis::StepClock() {
+  coverage_.Count("clock steps");
+  plane_.StepWallClock(AnyNode(), Duration::Seconds(random().Between(-3'600, 3'600)));
+}
+
+void Nemesis::StopBroker() {
+  const int node = AnyBroker();
+  if (!plane_.IsUp(node)) return;
+  coverage_.Count("clean stops");
+  plane_.StopBroker(node);
+  After(Duration::Seconds(8), [this, node] {
+    if (plane_.IsUp(node) && plane_.IsEnding(node)) plane_.Crash(node);
+    if (!plane_.IsUp(node)) plane_.Start(node);
+  });
+}
+
+void Nemesis::FailControllerDisk() {
+  const int node = AnyController();
+  if (!plane_.IsUp(node)) return;
+  coverage_.Count("controller writes failed");
+  plane_.FailDisk(node, random().Chance(0.5));
+  RestartLater(node, Duration::Seconds(5));
+}
+
+void Nemesis::FailBrokerSync() {
+  const int node = AnyBroker();
+  if (!plane_.IsUp(node)) return;
+  coverage_.Count("broker syncs failed");
+  plane_.Say("a sync of " + ControlPlane::NameOf(node) + " will fail");
+  plane_.LetFail(node);
+  plane_.DiskOf(node).FailSync(static_cast<int>(random().Between(1, 20)));
+  RestartLater(node, Duration::Seconds(8));
+}
+
+}  // namespace conclave::cluster_sim
