@@ -52,6 +52,14 @@ absl::Status GroupCoordinator::Replay(std::string_view key, std::optional<std::s
   return committed_.Apply(key, value);
 }
 
+bool GroupCoordinator::IsKnownKey(std::string_view key) { return ParseRecordKey(key).ok(); }
+
+void GroupCoordinator::LoadFailed(const absl::Status& why) {
+  CHECK(state_ == State::kLoading && !why.ok());
+  state_ = State::kFailed;
+  load_failure_ = why;
+}
+
 void GroupCoordinator::ReplayedTo(Offset epoch_start, Now now) {
   CHECK(state_ == State::kLoading && !epoch_start_);
   epoch_start_ = epoch_start;
@@ -271,6 +279,8 @@ absl::Status GroupCoordinator::CheckServing() const {
       return MakeError(v1::COORDINATOR_LOAD_IN_PROGRESS,
                        absl::StrCat("broker ", config_.self.value(),
                                     " is reading the group's state; try again in a moment"));
+    case State::kFailed:
+      return load_failure_;
     case State::kResigned:
       break;
   }

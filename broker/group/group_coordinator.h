@@ -62,9 +62,14 @@ class GroupCoordinator {
 
   // --- Loading: topics and records first, then ReplayedTo, then HighWatermark.
 
-  // A record of the partition's log, in order. CORRUPT_MESSAGE or UNSUPPORTED_VERSION: this broker
-  // cannot coordinate these groups.
+  // A record of the partition's log, in order. CORRUPT_MESSAGE or UNSUPPORTED_VERSION: its key is
+  // known and its value is not, so that this broker cannot coordinate these groups: LoadFailed. A
+  // key that is not known is of a kind that came later, or no coordinator's, and is passed over
+  // (KIP-915); see IsKnownKey.
   absl::Status Replay(std::string_view key, std::optional<std::string_view> value);
+  static bool IsKnownKey(std::string_view key);
+  // Callers are told `why` from now on, until another coordinator loads the log.
+  void LoadFailed(const absl::Status& why);
   // Everything below `epoch_start`, where the leader's epoch begins, has been replayed. It serves
   // once the high watermark has reached that.
   void ReplayedTo(Offset epoch_start, Now now);
@@ -130,7 +135,7 @@ class GroupCoordinator {
   const GroupImage& speculative() const { return speculative_; }
 
  private:
-  enum class State { kLoading, kServing, kResigned };
+  enum class State { kLoading, kFailed, kServing, kResigned };
   using MemberName = std::pair<std::string, std::string>;  // Group, member id.
 
   // What is known of a member and in no record.
@@ -241,6 +246,7 @@ class GroupCoordinator {
   const CoordinatorConfig config_;
   Random random_;
   State state_ = State::kLoading;
+  absl::Status load_failure_;
   v1::NodeHint hint_;
   std::optional<Offset> epoch_start_;
   Offset high_watermark_;

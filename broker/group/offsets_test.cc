@@ -217,6 +217,22 @@ TEST_F(OffsetsTest, R34_ALoadingCoordinatorNeverAnswersFromIgnorance) {
   EXPECT_EQ(Read(0), 42);
 }
 
+TEST_F(OffsetsTest, ACoordinatorThatCannotLoadTellsWhy) {
+  GroupCoordinator coordinator(CoordinatorConfig(), Random(1));
+  EXPECT_FALSE(GroupCoordinator::IsKnownKey(""));
+  EXPECT_FALSE(GroupCoordinator::IsKnownKey("junk"));
+  EXPECT_FALSE(coordinator.Replay("junk", std::nullopt).ok());
+  coordinator.LoadFailed(MakeError(v1::UNSUPPORTED_VERSION, "at offset 7"));
+  v1::FetchOffsetsRequest request;
+  request.set_group("g");
+  coordinator.FetchOffsets(RequestId(1), request, harness.now);
+  const std::vector<Action> actions = coordinator.TakeActions();
+  ASSERT_EQ(actions.size(), 1u);
+  const auto& reply = std::get<Reply>(actions[0]);
+  EXPECT_EQ(ErrorCodeOf(reply.status), v1::UNSUPPORTED_VERSION);
+  EXPECT_EQ(reply.status.message(), "at offset 7");
+}
+
 TEST_F(OffsetsTest, ADeposedCoordinatorAnswersEverythingThatWaits) {
   TestMember a(harness, "g");
   a.Connect();

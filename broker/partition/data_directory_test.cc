@@ -93,8 +93,7 @@ TEST_F(DataDirectoryTest, ADeletedTopicsPartitionIsSetAsideAndMakesRoomForItsSuc
   ASSERT_TRUE(directory->Create(Identity()).ok());
   const TopicId successor = TopicId::FromRandom(3, 4);
   EXPECT_FALSE(directory->Create(Identity(0, successor)).ok());
-  const auto aside =
-      directory->SetAside("data/t-0", Id(), DataDirectory::Aside::kDeleted);
+  const auto aside = directory->SetAside("data/t-0", Id(), DataDirectory::Aside::kDeleted);
   ASSERT_TRUE(aside.ok()) << aside.status();
   EXPECT_EQ(*aside, "data/deleted/" + ToString(Id()));
   EXPECT_TRUE(directory->Create(Identity(0, successor)).ok());

@@ -101,18 +101,16 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
                                     owner_.options_.cluster_id.ToString()));
     }
     if (hello.leader_id() != owner_.options_.self.value()) {
-      return MakeError(v1::INVALID_REQUEST,
-                       absl::StrCat("the follower looks for broker ", hello.leader_id(),
-                                    "; this is broker ", owner_.options_.self.value(),
-                                    ": is an endpoint configured twice?"));
+      return MakeError(
+          v1::INVALID_REQUEST,
+          absl::StrCat("the follower looks for broker ", hello.leader_id(), "; this is broker ",
+                       owner_.options_.self.value(), ": is an endpoint configured twice?"));
     }
     const BrokerId follower(hello.broker_id());
     const BrokerEpoch epoch(hello.broker_epoch());
+    if (absl::Status known = CheckRegistered(follower, epoch); !known.ok()) return known;
     const auto older = owner_.by_follower_.find(follower);
     if (older != owner_.by_follower_.end()) {
-      if (older->second->epoch() > epoch) {
-        return MakeError(v1::STALE_BROKER_EPOCH, "a newer process of this broker has a stream");
-      }
       older->second->Close(
           MakeError(v1::STALE_BROKER_EPOCH, "a newer stream of this broker replaces this one"));
     }
@@ -120,6 +118,21 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     follower_ = follower;
     epoch_ = epoch;
     return absl::OkStatus();
+  }
+
+  // Positions count for an incarnation of a broker (KIP-903); one that is not registered under the
+  // epoch it names must not take the place of one that is.
+  absl::Status CheckRegistered(BrokerId follower, BrokerEpoch epoch) const {
+    const std::optional<BrokerEpoch> registered = owner_.partitions_.epoch_of(follower);
+    if (registered && *registered > epoch) {
+      return MakeError(v1::STALE_BROKER_EPOCH,
+                       absl::StrCat("broker ", follower.value(),
+                                    " has registered anew since epoch ", epoch.value()));
+    }
+    if (registered && *registered == epoch) return absl::OkStatus();
+    return MakeError(v1::METADATA_BEHIND,
+                     absl::StrCat("this broker does not know of broker ", follower.value(),
+                                  " in epoch ", epoch.value(), "; try again"));
   }
 
   void Positioned(const v1::FollowerPosition& proto) {
@@ -176,10 +189,10 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     if (!topic) return Close(MakeError(v1::INVALID_REQUEST, "a topic id has 16 bytes"));
     Replica* replica = owner_.partitions_.find({*topic, PartitionIndex(ack.partition())});
     if (replica == nullptr || replica->leader() == nullptr) return;
-    replica->leader()->Acknowledged(
-        *follower_, epoch_, Session(ack.session()), LeaderEpoch(ack.leader_epoch()),
-        {Offset(ack.log_end_offset()), Offset(ack.durable_offset())},
-        replication::Round(ack.round()), Now());
+    replica->leader()->Acknowledged(*follower_, epoch_, Session(ack.session()),
+                                    LeaderEpoch(ack.leader_epoch()),
+                                    {Offset(ack.log_end_offset()), Offset(ack.durable_offset())},
+                                    replication::Round(ack.round()), Now());
     owner_.partitions_.touch(*replica);
   }
 

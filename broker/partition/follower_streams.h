@@ -36,6 +36,8 @@ class FollowerStreams {
     std::function<Replica*(const PartitionId&)> find;
     // Something was done with the replica: settle it.
     std::function<void(Replica&)> touch;
+    // Of the broker's registration, as the metadata has it; nullopt: it is not registered.
+    std::function<std::optional<BrokerEpoch>(BrokerId)> epoch_of;
   };
 
   // A peer that says nothing for that long is gone; both sides send a sign of life more often.

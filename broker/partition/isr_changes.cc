@@ -102,10 +102,9 @@ void IsrChanges::Answered(const v1::AlterPartitionRequest& request,
   }
   for (const v1::PartitionAlteration& alteration : request.partitions()) {
     const auto result = results.find(IdOf(alteration));
-    Outcome(alteration,
-            result == results.end()
-                ? MakeError(v1::UNKNOWN_SERVER_ERROR, "the controller did not answer for it")
-                : result->second);
+    Outcome(alteration, result == results.end() ? MakeError(v1::UNKNOWN_SERVER_ERROR,
+                                                            "the controller did not answer for it")
+                                                : result->second);
   }
   Flush();
 }

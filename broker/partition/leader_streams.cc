@@ -202,11 +202,12 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
                                     {LeaderEpoch(partition.divergence().leader_epoch()),
                                      Offset(partition.divergence().end_offset())});
     } else {
-      next = follower->OnData(session, epoch,
-                              {Buffer(std::move(*partition.mutable_batches())),
-                               Offset(partition.high_watermark()),
-                               replication::Round(partition.round())});
-      if (!std::holds_alternative<FollowerReplica::Stopped>(next)) refused_.erase(id);
+      next = follower->OnData(
+          session, epoch,
+          {Buffer(std::move(*partition.mutable_batches())), Offset(partition.high_watermark()),
+           replication::Round(partition.round())});
+      // Not for what was on its way when the session ended.
+      if (std::holds_alternative<FollowerReplica::Nothing>(next)) refused_.erase(id);
     }
     owner_.partitions_.touch(*replica);
     if (auto* position = std::get_if<FollowerReplica::Position>(&next)) {

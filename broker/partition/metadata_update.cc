@@ -20,8 +20,8 @@ absl::Status ApplyUpdate(const v1::WatchMetadataResponse& update, MetadataImage&
     const MetadataPosition position = FromProto(update.image_position());
     if (position.index < image.position().index) {
       return MakeError(v1::METADATA_BEHIND,
-                       absl::StrCat("an image at ", position.index.value(),
-                                    " came after one at ", image.position().index.value()));
+                       absl::StrCat("an image at ", position.index.value(), " came after one at ",
+                                    image.position().index.value()));
     }
     auto newer = MetadataImage::FromProto(update.image(), position);
     if (!newer.ok()) return newer.status();

@@ -70,9 +70,9 @@ void Replica::Resign() {
     leader_->Resign();
     CollectReleased();
     for (auto& [round, done] : std::exchange(confirmations_, {})) {
-      due_.emplace_back(std::move(done),
-                        MakeError(v1::NOT_LEADER_OR_FOLLOWER,
-                                  name_ + ": this broker does not lead it any more"));
+      due_.emplace_back(
+          std::move(done),
+          MakeError(v1::NOT_LEADER_OR_FOLLOWER, name_ + ": this broker does not lead it any more"));
     }
     leader_.reset();
     LOG(INFO) << name_ << ": does not lead any more";

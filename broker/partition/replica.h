@@ -82,14 +82,14 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   absl::StatusOr<AppendResult> Append(const Buffer& batch, const BatchHeader& header);
 
   using CommitDone = absl::AnyInvocable<void(const absl::Status&)>;
-  // `done` is called, from Settle, once the high watermark has reached `end`, or with the error that
-  // it will not in this epoch. It leads.
+  // `done` is called, from Settle, once the high watermark has reached `end`, or with the error
+  // that it will not in this epoch. It leads.
   replication::AppendId AwaitCommit(Offset end, CommitDone done);
   // `done` is not called any more.
   void Forget(replication::AppendId append);
 
-  // `done` is called, from Settle, once it is sure that at some moment after this call nobody led in
-  // a later epoch: what was committed by then is known here. Or with why that is not known.
+  // `done` is called, from Settle, once it is sure that at some moment after this call nobody led
+  // in a later epoch: what was committed by then is known here. Or with why that is not known.
   void ConfirmLeadership(CommitDone done);
 
   // --- Syncs (broker/log/README.md)

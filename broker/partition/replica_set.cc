@@ -30,7 +30,12 @@ ReplicaSet::ReplicaSet(Options options, Environment environment,
                    {.attempt_timeout = Duration::Seconds(2)}),
       followers_({.cluster_id = options_.cluster_id, .self = options_.self},
                  {.find = [this](const PartitionId& id) { return Find(id); },
-                  .touch = [this](Replica& replica) { Touch(replica); }},
+                  .touch = [this](Replica& replica) { Touch(replica); },
+                  .epoch_of = [this](BrokerId id) -> std::optional<BrokerEpoch> {
+                    const Broker* broker = image_.FindBroker(id);
+                    if (broker == nullptr) return std::nullopt;
+                    return broker->epoch;
+                  }},
                  executor_),
       leaders_({.cluster_id = options_.cluster_id, .self = options_.self},
                {.find = [this](const PartitionId& id) { return Find(id); },
@@ -163,11 +168,10 @@ void ReplicaSet::BeginSync(Replica& replica) {
   auto sync = replica.BeginSync();
   if (!sync.ok()) return Fail(sync.status());
   ++syncs_in_flight_;
-  environment_.syncs.Run(*std::move(sync), executor_,
-                         [this, id = replica.id(), life = lives_.at(replica.id())](
-                             const LogSync& done, absl::Status result) {
-                           FinishSync(id, life, done, result);
-                         });
+  environment_.syncs.Run(
+      *std::move(sync), executor_,
+      [this, id = replica.id(), life = lives_.at(replica.id())](
+          const LogSync& done, absl::Status result) { FinishSync(id, life, done, result); });
 }
 
 void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync& sync,

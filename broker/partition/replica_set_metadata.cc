@@ -90,8 +90,7 @@ void ReplicaSet::ApplyPartition(const PartitionId& id) {
 
 Replica* ReplicaSet::Make(const PartitionIdentity& identity) {
   const auto directory = directory_->Create(identity);
-  const absl::Status opened =
-      directory.ok() ? OpenLog(*directory, identity) : directory.status();
+  const absl::Status opened = directory.ok() ? OpenLog(*directory, identity) : directory.status();
   if (!opened.ok()) {
     Fail(opened);
     return nullptr;
@@ -109,8 +108,7 @@ void ReplicaSet::SetPart(const Topic& topic, const Partition& partition, Replica
       state.replicas.push_back(member.broker);
     }
     state.isr = partition.isr;
-    const size_t minimum =
-        EffectiveMinInsyncReplicas(topic.configs, partition.replicas.size());
+    const size_t minimum = EffectiveMinInsyncReplicas(topic.configs, partition.replicas.size());
     replica.Lead(state, static_cast<int>(minimum), brokers_);
   } else if (partition.leader == kNoBroker) {
     leaders_.End(replica.id());

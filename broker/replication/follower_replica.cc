@@ -29,7 +29,7 @@ bool FollowerReplica::IsCurrent(Session session, LeaderEpoch leader_epoch) const
 
 FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leader_epoch,
                                               const Data& data) {
-  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  if (!IsCurrent(session, leader_epoch)) return Dropped{};
   // Data is the leader's word that the logs agree up to the position; its mark may be believed now.
   agreed_ = true;
   if (!data.batches.empty()) {
@@ -45,7 +45,7 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
 
 FollowerReplica::Next FollowerReplica::OnDivergence(Session session, LeaderEpoch leader_epoch,
                                                     EpochEnd leader_end) {
-  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  if (!IsCurrent(session, leader_epoch)) return Dropped{};
   const Offset before = log_.position().end;
   // Where our own log leaves the epoch that both have: what is beyond it is of epochs that the
   // leader has not.
@@ -70,7 +70,7 @@ FollowerReplica::Next FollowerReplica::OnDivergence(Session session, LeaderEpoch
 
 FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch leader_epoch,
                                                  const absl::Status& why) {
-  if (!IsCurrent(session, leader_epoch)) return Nothing{};
+  if (!IsCurrent(session, leader_epoch)) return Dropped{};
   open_ = false;
   agreed_ = false;
   return Stopped{why};

@@ -60,11 +60,13 @@ class FollowerReplica {
   };
   // What the driver has to do next.
   struct Nothing {};
+  // Nothing, and what came was not taken in: it was of another session, or of one that is over.
+  struct Dropped {};
   // The leader refused, or the log failed: the session is over until Begin().
   struct Stopped {
     absl::Status why;
   };
-  using Next = std::variant<Nothing, Position, Stopped>;
+  using Next = std::variant<Nothing, Dropped, Position, Stopped>;
   Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);

@@ -44,11 +44,11 @@ BrokerNode::BrokerNode(const BrokerConfig& config, const Identity& identity,
       executor_(environment_.executor),
       controllers_(environment_.transport, executor_, Texts(config.controllers),
                    {.attempt_timeout = Duration::Seconds(5)}),
-      metadata_(identity.cluster_id, config.broker_id, Texts(config.controllers),
-                {.on_change =
-                     [this](const v1::WatchMetadataResponse& update) { OnMetadata(update); },
-                 .on_corrupt = [this](const absl::Status& why) { Fail(why); }},
-                environment_.transport, executor_),
+      metadata_(
+          identity.cluster_id, config.broker_id, Texts(config.controllers),
+          {.on_change = [this](const v1::WatchMetadataResponse& update) { OnMetadata(update); },
+           .on_corrupt = [this](const absl::Status& why) { Fail(why); }},
+          environment_.transport, executor_),
       clean_stop_(directory->clean_stop()),
       replicas_(ReplicaOptions(), ReplicaEnvironment(), std::move(directory)),
       producer_ids_(
@@ -72,14 +72,13 @@ ReplicaSet::Options BrokerNode::ReplicaOptions() const {
 }
 
 ReplicaSet::Environment BrokerNode::ReplicaEnvironment() {
-  return {.transport = environment_.transport,
-          .executor = environment_.partitions,
-          .background = environment_.background,
-          .fs = environment_.fs,
-          .syncs = environment_.syncs,
-          .on_fatal = [this](const absl::Status& why) {
-            executor_.Post([this, why] { Fail(why); });
-          }};
+  return {
+      .transport = environment_.transport,
+      .executor = environment_.partitions,
+      .background = environment_.background,
+      .fs = environment_.fs,
+      .syncs = environment_.syncs,
+      .on_fatal = [this](const absl::Status& why) { executor_.Post([this, why] { Fail(why); }); }};
 }
 
 BrokerNode::~BrokerNode() = default;
@@ -121,9 +120,8 @@ void BrokerNode::Start(const std::string& endpoint) {
       environment_.transport, executor_);
   session_->Start();
   metadata_.Start();
-  environment_.partitions.Post([this] {
-    replicas_.Recover([this] { executor_.Post([this] { session_->SetReady(); }); });
-  });
+  environment_.partitions.Post(
+      [this] { replicas_.Recover([this] { executor_.Post([this] { session_->SetReady(); }); }); });
 }
 
 ControllerSession::Options BrokerNode::SessionOptions(const std::string& endpoint) {

@@ -32,8 +32,8 @@ absl::Status CheckRequest(const v1::FetchRequest& request) {
     return MakeError(v1::INVALID_REQUEST, "a fetch names at least one partition");
   }
   if (request.partitions_size() > kMostPartitions) {
-    return MakeError(v1::INVALID_REQUEST, absl::StrCat("a fetch names at most ", kMostPartitions,
-                                                       " partitions"));
+    return MakeError(v1::INVALID_REQUEST,
+                     absl::StrCat("a fetch names at most ", kMostPartitions, " partitions"));
   }
   return absl::OkStatus();
 }
@@ -185,8 +185,8 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
       const size_t at = (first_ + i) % count;
       const v1::FetchPartition& partition = request_.partitions(static_cast<int>(at));
       const size_t limit = std::min(room, Limit(partition.max_bytes(), kDefaultPartitionBytes));
-      PartitionRead read = ReadPartition(service_.replicas_, partition, positions_[at], limit,
-                                         request_.decode());
+      PartitionRead read =
+          ReadPartition(service_.replicas_, partition, positions_[at], limit, request_.decode());
       if (read.bytes == 0 && !read.failed && !all) continue;
       positions_[at] = Offset(read.result.next_offset());
       room -= std::min(room, read.bytes);
@@ -234,8 +234,8 @@ v1::ListOffsetsResponse FetchService::ListOffsets(const v1::ListOffsetsRequest& 
     const auto leader = FindLeader(replicas_, {asked.topic(), asked.topic_id(), asked.partition()});
     absl::Status status = leader.status();
     if (leader.ok()) {
-      status = CheckEpoch(**leader, asked.has_leader_epoch() ? std::optional(asked.leader_epoch())
-                                                             : std::nullopt);
+      status = CheckEpoch(
+          **leader, asked.has_leader_epoch() ? std::optional(asked.leader_epoch()) : std::nullopt);
     }
     if (status.ok()) status = LookUp(**leader, asked, result);
     if (!status.ok()) *result.mutable_error() = ErrorFromStatus(status);
@@ -256,8 +256,9 @@ absl::Status FetchService::LookUp(Replica& replica, const v1::ListOffsetsPartiti
   }
   if (!leader.IsHighWatermarkCurrent()) {
     return MakeError(v1::OFFSET_NOT_AVAILABLE,
-                     absl::StrCat(replica.name(), ": the leader has just been elected and does not "
-                                                  "know yet what is committed; try again"));
+                     absl::StrCat(replica.name(),
+                                  ": the leader has just been elected and does not "
+                                  "know yet what is committed; try again"));
   }
   if (asked.spec() == v1::OFFSET_SPEC_LATEST) {
     result.set_offset(leader.high_watermark().value());

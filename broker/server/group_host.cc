@@ -22,8 +22,7 @@ std::vector<group::GroupCoordinator::TopicChange> AllTopics(const MetadataImage&
   std::vector<group::GroupCoordinator::TopicChange> topics;
   for (const auto& [id, topic] : image.topics()) {
     topics.push_back(
-        {topic.name,
-         group::TopicInfo{id, static_cast<int32_t>(topic.partitions.size())}});
+        {topic.name, group::TopicInfo{id, static_cast<int32_t>(topic.partitions.size())}});
   }
   return topics;
 }
@@ -49,9 +48,7 @@ GroupHost::~GroupHost() {
   if (Replica* replica = replicas_.Find(id_)) replica->Unwatch(watch_);
 }
 
-group::Now GroupHost::Now() const {
-  return {executor_.clock().Now(), executor_.clock().WallNow()};
-}
+group::Now GroupHost::Now() const { return {executor_.clock().Now(), executor_.clock().WallNow()}; }
 
 Replica* GroupHost::Led() const {
   Replica* replica = replicas_.Find(id_);
@@ -78,8 +75,12 @@ void GroupHost::LoadNext() {
     absl::Status replayed = read.status();
     if (read.ok()) replayed = Replay(read->batches);
     if (!replayed.ok()) {
-      LOG(ERROR) << replica->name() << ": its groups cannot be coordinated, for at offset "
-                 << replayed_ << " it cannot be replayed: " << Describe(replayed);
+      const absl::Status failure = MakeError(
+          ErrorCodeOf(replayed),
+          absl::StrCat("the groups of ", replica->name(),
+                       " cannot be coordinated by this broker: ", std::string(replayed.message())));
+      LOG(ERROR) << Describe(failure);
+      coordinator_.LoadFailed(failure);
       return;
     }
     replayed_ = read->next_offset;
@@ -105,9 +106,17 @@ absl::Status GroupHost::Replay(const Buffer& batches) {
     for (auto next = reader->Next(record);; next = reader->Next(record)) {
       if (!next.ok()) return next.status();
       if (!*next) break;
-      const absl::Status replayed =
-          coordinator_.Replay(record.key.value_or(std::string_view()), record.value);
-      if (!replayed.ok()) return replayed;
+      const std::string_view key = record.key.value_or(std::string_view());
+      if (!group::GroupCoordinator::IsKnownKey(key)) {
+        LOG(ERROR) << "passes over the record at offset " << record.offset << " of partition "
+                   << ToString(id_) << ", of a kind that this version does not know";
+        continue;
+      }
+      if (absl::Status replayed = coordinator_.Replay(key, record.value); !replayed.ok()) {
+        return MakeError(ErrorCodeOf(replayed),
+                         absl::StrCat("at offset ", record.offset.value(), ": ",
+                                      std::string(replayed.message())));
+      }
     }
   }
   return absl::OkStatus();

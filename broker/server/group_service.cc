@@ -106,8 +106,7 @@ void GroupService::TellTopics(const MetadataDelta& delta) {
   for (const auto& [id, name] : delta.created_topics) {
     const Topic* topic = replicas_.image().FindTopic(id);
     if (topic == nullptr) continue;
-    changes.push_back(
-        {name, group::TopicInfo{id, static_cast<int32_t>(topic->partitions.size())}});
+    changes.push_back({name, group::TopicInfo{id, static_cast<int32_t>(topic->partitions.size())}});
   }
   if (changes.empty()) return;
   for (const auto& [partition, host] : std::map(hosts_)) {
@@ -193,11 +192,10 @@ absl::StatusOr<v1::FindCoordinatorResponse> GroupService::FindCoordinator(
       group::PartitionOfGroup(group, static_cast<int32_t>(topic->partitions.size()));
   const v1::NodeHint hint = HintOf(*topic, partition);
   if (hint.node_id() < 0 || hint.endpoint().empty()) {
-    return MakeError(
-        v1::COORDINATOR_NOT_AVAILABLE,
-        absl::StrCat(kOffsetsTopic, "-", partition, ", which has group \"", group,
-                     "\", has no leader at present: ",
-                     topic->partitions[static_cast<size_t>(partition)].note));
+    return MakeError(v1::COORDINATOR_NOT_AVAILABLE,
+                     absl::StrCat(kOffsetsTopic, "-", partition, ", which has group \"", group,
+                                  "\", has no leader at present: ",
+                                  topic->partitions[static_cast<size_t>(partition)].note));
   }
   v1::FindCoordinatorResponse response;
   response.set_broker_id(hint.node_id());
@@ -255,8 +253,7 @@ void GroupService::AddCall(MethodTable& table, const Method<Request, Response>& 
                            void (group::GroupCoordinator::*call)(group::RequestId, const Request&,
                                                                  group::Now)) {
   table.Unary<Request, Response>(
-      method, executor_,
-      [this, call](Request request, CallContext, Responder<Response> respond) {
+      method, executor_, [this, call](Request request, CallContext, Responder<Response> respond) {
         const auto host = HostOf(request.group());
         if (!host.ok()) return respond(host.status());
         auto shared = std::make_shared<Responder<Response>>(std::move(respond));
@@ -368,8 +365,9 @@ void GroupService::AddMethods(MethodTable& table) {
       });
   table.Unary<v1::ListGroupsRequest, v1::ListGroupsResponse>(
       group_methods::kListGroups, executor_,
-      [this](const v1::ListGroupsRequest&, CallContext,
-             Responder<v1::ListGroupsResponse> respond) { ListGroups(std::move(respond)); });
+      [this](const v1::ListGroupsRequest&, CallContext, Responder<v1::ListGroupsResponse> respond) {
+        ListGroups(std::move(respond));
+      });
 }
 
 }  // namespace conclave::broker

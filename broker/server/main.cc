@@ -63,17 +63,17 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   ThreadExecutor background(clock, {.name = "background"});
   SyncPool syncs(config->sync_threads);
   Server* health = nullptr;
-  auto created = BrokerNode::Create(
-      *config, *identity,
-      {.transport = transport,
-       .executor = executor,
-       .partitions = partitions,
-       .background = background,
-       .fs = fs,
-       .syncs = syncs,
-       .random = Random(EntropySeed()),
-       .on_fatal = [](const absl::Status& why) { EndProcess(why); },
-       .on_serving = [&health](bool serving) { health->SetServing(serving); }});
+  auto created =
+      BrokerNode::Create(*config, *identity,
+                         {.transport = transport,
+                          .executor = executor,
+                          .partitions = partitions,
+                          .background = background,
+                          .fs = fs,
+                          .syncs = syncs,
+                          .random = Random(EntropySeed()),
+                          .on_fatal = [](const absl::Status& why) { EndProcess(why); },
+                          .on_serving = [&health](bool serving) { health->SetServing(serving); }});
   if (!created.ok()) return created.status();
   BrokerNode& node = **created;
   MethodTable methods;

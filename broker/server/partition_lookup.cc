@@ -29,15 +29,16 @@ absl::StatusOr<const Topic*> ResolveTopic(const MetadataImage& image, const Part
   if (!id) return MakeError(v1::INVALID_REQUEST, "a topic id has 16 bytes");
   const Topic* topic = image.FindTopic(*id);
   if (topic == nullptr) {
-    return MakeError(v1::UNKNOWN_TOPIC_ID,
-                     absl::StrCat("no topic has the id ", id->ToString(),
-                                  name.topic.empty() ? "" : absl::StrCat(" of \"", name.topic, "\""),
-                                  "; it was deleted, or this broker does not know of it yet"));
+    return MakeError(
+        v1::UNKNOWN_TOPIC_ID,
+        absl::StrCat("no topic has the id ", id->ToString(),
+                     name.topic.empty() ? "" : absl::StrCat(" of \"", name.topic, "\""),
+                     "; it was deleted, or this broker does not know of it yet"));
   }
   if (!name.topic.empty() && topic->name != name.topic) {
-    return MakeError(v1::UNKNOWN_TOPIC_ID, absl::StrCat("the id ", id->ToString(), " is of topic \"",
-                                                        topic->name, "\", not of \"", name.topic,
-                                                        "\""));
+    return MakeError(v1::UNKNOWN_TOPIC_ID,
+                     absl::StrCat("the id ", id->ToString(), " is of topic \"", topic->name,
+                                  "\", not of \"", name.topic, "\""));
   }
   return topic;
 }

@@ -16,10 +16,10 @@ absl::Status CheckRange(const Replica& replica, Offset position) {
   const Offset start = replica.log().log_start();
   const Offset end = replica.log().log_end();
   if (position >= start && position <= end) return absl::OkStatus();
-  return MakeError(v1::OFFSET_OUT_OF_RANGE,
-                   absl::StrCat(replica.name(), ": offset ", position.value(),
-                                " is not in the log, which has ", start.value(), " to ",
-                                end.value()));
+  return MakeError(
+      v1::OFFSET_OUT_OF_RANGE,
+      absl::StrCat(replica.name(), ": offset ", position.value(), " is not in the log, which has ",
+                   start.value(), " to ", end.value()));
 }
 
 // The records of `batches` at `position` or later. OK, or what is malformed in one of them; the
@@ -67,9 +67,9 @@ PartitionRead ReadPartition(ReplicaSet& replicas, const v1::FetchPartition& part
   if (leader.ok()) {
     result.set_high_watermark((*leader)->high_watermark().value());
     result.set_log_start_offset((*leader)->log().log_start().value());
-    status = CheckEpoch(**leader, partition.has_leader_epoch()
-                                      ? std::optional(partition.leader_epoch())
-                                      : std::nullopt);
+    status =
+        CheckEpoch(**leader, partition.has_leader_epoch() ? std::optional(partition.leader_epoch())
+                                                          : std::nullopt);
     if (status.ok()) status = Read(**leader, position, max_bytes, decode, read);
   }
   if (!status.ok()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "broker/server/partition_lookup.h"
 #include "common/error/error.h"
+#include "common/metadata/topic_name.h"
 #include "common/record/batch_check.h"
 #include "common/record/record_conversion.h"
 #include "common/rpc/produce_methods.h"
@@ -43,8 +44,7 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
     }
     request_.mutable_partitions()->Clear();
     if (waiting_ == 0) return Finish();
-    const int32_t timeout =
-        request_.timeout_ms() > 0 ? request_.timeout_ms() : kDefaultTimeoutMs;
+    const int32_t timeout = request_.timeout_ms() > 0 ? request_.timeout_ms() : kDefaultTimeoutMs;
     timer_ = service_.executor_.PostAfter(
         Duration::Milliseconds(timeout),
         [self = shared_from_this(), timeout] { self->TimeOut(timeout); });
@@ -63,10 +63,22 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
         service_.replicas_, {partition.topic(), partition.topic_id(), partition.partition()});
     if (!leader.ok()) return leader.status();
     Replica& replica = **leader;
+    if (IsInternalTopicName(replica.identity().topic)) {
+      return MakeError(v1::INVALID_TOPIC,
+                       absl::StrCat("topic \"", replica.identity().topic,
+                                    "\" is written by the brokers alone; choose a name that does "
+                                    "not begin with ",
+                                    std::string(kInternalTopicPrefix)));
+    }
     result.set_log_start_offset(replica.log().log_start().value());
     const WallTime now = service_.executor_.clock().WallNow();
     auto batch = BatchOf(partition, now);
     if (!batch.ok()) return batch.status();
+    if (!v1::Acks_IsValid(request_.acks())) {
+      return MakeError(v1::INVALID_REQUIRED_ACKS,
+                       absl::StrCat("acks ", static_cast<int>(request_.acks()),
+                                    " is not known; ask for all, 1 (the leader) or 0 (nobody)"));
+    }
     const TopicConfig& config = replica.config();
     const auto header =
         CheckProduced(*batch, {.max_batch_bytes = static_cast<size_t>(config.max_message_bytes),
@@ -111,10 +123,10 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
     Wait& wait = waits_[static_cast<size_t>(index)];
     wait.id = replica.id();
     wait.base_offset = base;
-    wait.append = replica.AwaitCommit(end, [self = shared_from_this(), index](
-                                               const absl::Status& status) {
-      self->Committed(index, status);
-    });
+    wait.append =
+        replica.AwaitCommit(end, [self = shared_from_this(), index](const absl::Status& status) {
+          self->Committed(index, status);
+        });
     // What is committed already, as most repeats are, waits for the next settling all the same.
     service_.replicas_.Touch(replica);
   }

@@ -73,9 +73,7 @@ void ProducerIds::FetchBlock() {
   controllers_.Call<v1::AllocateProducerIdsRequest, v1::AllocateProducerIdsResponse>(
       controller_methods::kAllocateProducerIds, request, Repeatable::kYes,
       executor_.clock().Now() + kTimeout,
-      [this](absl::StatusOr<v1::AllocateProducerIdsResponse> block) {
-        OnBlock(std::move(block));
-      });
+      [this](absl::StatusOr<v1::AllocateProducerIdsResponse> block) { OnBlock(std::move(block)); });
 }
 
 void ProducerIds::OnBlock(absl::StatusOr<v1::AllocateProducerIdsResponse> block) {
@@ -87,8 +85,8 @@ void ProducerIds::OnBlock(absl::StatusOr<v1::AllocateProducerIdsResponse> block)
                            ErrorCodeOf(block.status()) == v1::STALE_BROKER_EPOCH ||
                            ErrorCodeOf(block.status()) == v1::BROKER_ID_NOT_REGISTERED;
     for (auto& respond : waiting) {
-      respond(retriable ? MakeError(v1::NOT_READY, "no producer ids could be had: " +
-                                                       Describe(block.status()))
+      respond(retriable ? MakeError(v1::NOT_READY,
+                                    "no producer ids could be had: " + Describe(block.status()))
                         : block.status());
     }
     return;

@@ -42,7 +42,8 @@ absl::StatusOr<BrokerConfig> MakeBrokerConfig(const Settings& settings) {
   config.replica_lag_time_max = settings.Milliseconds("replica.lag.time.max.ms");
   config.file_delete_delay = settings.Milliseconds("file.delete.delay.ms");
   config.sync_threads = static_cast<int>(settings.Integer("log.sync.threads"));
-  if (auto status = CheckAdvertised(config.advertised_listener); !status.ok()) return status;
+  if (auto status = CheckAdvertised(config.listener, config.advertised_listener); !status.ok())
+    return status;
   return config;
 }
 

@@ -98,7 +98,8 @@ absl::StatusOr<ControllerConfig> MakeControllerConfig(const Settings& settings) 
     return MakeError(v1::INVALID_CONFIG,
                      "broker.session.grace.ms must not exceed broker.session.timeout.ms");
   }
-  if (auto status = CheckAdvertised(config.advertised_listener); !status.ok()) return status;
+  if (auto status = CheckAdvertised(config.listener, config.advertised_listener); !status.ok())
+    return status;
   return config;
 }
 

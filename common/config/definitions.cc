@@ -84,12 +84,23 @@ SettingDefinition IntegerSetting(std::string key, int64_t default_value, int64_t
   return definition;
 }
 
-absl::Status CheckAdvertised(const std::optional<Endpoint>& advertised) {
-  if (!advertised || advertised->port != 0) return absl::OkStatus();
-  return MakeError(v1::INVALID_CONFIG,
-                   absl::StrCat("advertised.listener ", ToString(*advertised),
-                                " has port 0, which nobody can connect to; give the port, or leave "
-                                "the setting out to advertise what the listener is bound to"));
+absl::Status CheckAdvertised(const Endpoint& listener, const std::optional<Endpoint>& advertised) {
+  if (advertised && advertised->port == 0) {
+    return MakeError(
+        v1::INVALID_CONFIG,
+        absl::StrCat(
+            "advertised.listener ", ToString(*advertised),
+            " has port 0, which nobody can connect to; give the port, or leave the setting "
+            "out to advertise what the listener is bound to"));
+  }
+  const std::string& host = advertised.value_or(listener).host;
+  if (host != "0.0.0.0" && host != "::" && host != "[::]") return absl::OkStatus();
+  return MakeError(
+      v1::INVALID_CONFIG,
+      absl::StrCat(advertised ? "advertised.listener " : "listener ",
+                   ToString(advertised.value_or(listener)),
+                   " stands for every address of this machine, and from another one nobody can "
+                   "connect to it; set advertised.listener to a host:port that they can"));
 }
 
 }  // namespace conclave

@@ -28,7 +28,7 @@ SettingDefinition IntegerSetting(std::string key, int64_t default_value, int64_t
                                  std::string documentation);
 
 // INVALID_CONFIG: clients cannot connect to port 0.
-absl::Status CheckAdvertised(const std::optional<Endpoint>& advertised);
+absl::Status CheckAdvertised(const Endpoint& listener, const std::optional<Endpoint>& advertised);
 
 }  // namespace conclave
 

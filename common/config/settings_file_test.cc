@@ -85,6 +85,9 @@ TEST(SettingsFileTest, WhatIsMissingOrContradictsIsNamed) {
             std::string::npos);
   EXPECT_NE(error({"node.id=1", "data.dir=/d", "advertised.listener=h:0"}).find("port 0"),
             std::string::npos);
+  EXPECT_NE(error({"node.id=1", "data.dir=/d", "listener=0.0.0.0:1"}).find("advertised.listener"),
+            std::string::npos);
+  EXPECT_EQ(error({"node.id=1", "data.dir=/d", "listener=[::]:1", "advertised.listener=h:1"}), "");
   EXPECT_EQ(error({"node.id=1", "data.dir=/d"}), "");
   EXPECT_FALSE(LoadSettings(ControllerSettings(), "/no/such/file", {}).ok());
 }

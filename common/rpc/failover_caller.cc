@@ -31,6 +31,10 @@ bool NeverArrived(const absl::Status& status) {
                                          text.find("onnection refused") != std::string::npos);
 }
 
+bool MayGoBetterElsewhere(const absl::Status& status) {
+  return IsRetriable(status) && ErrorCodeOf(status) != v1::UNKNOWN_TOPIC_OR_PARTITION;
+}
+
 absl::Status FailoverCaller::GivenUp(const absl::Status& status, int attempts,
                                      const std::vector<std::string>& endpoints) {
   const v1::ErrorCode code = ErrorCodeOf(status);

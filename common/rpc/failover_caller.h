@@ -39,8 +39,12 @@ enum class Repeatable { kNo, kYes };
 // Whether the request surely did not leave this process, for no connection stood.
 bool NeverArrived(const absl::Status& status);
 
+// Whether the error is of the node or the way to it, and passes. What is said of the request itself
+// is an answer, though some of that passes, too: a topic that is missing may be made yet.
+bool MayGoBetterElsewhere(const absl::Status& status);
+
 // Makes unary calls to whichever of several endpoints will answer, until a deadline. A call is
-// repeated, after a growing pause, where the error is retriable and either the request is
+// repeated, after a growing pause, where it may go better elsewhere and either the request is
 // Repeatable or the attempt certainly had no effect. Everything happens on the executor; transport
 // and executor outlive the calls.
 class FailoverCaller {
@@ -109,11 +113,12 @@ class FailoverCaller {
                        const std::string& endpoint, absl::StatusOr<Response> response) {
     if (response.ok()) return call->done(std::move(response));
     const absl::Status& status = response.status();
-    if (IsRetriable(status)) shared->chooser.Failed(endpoint, status);
+    const bool elsewhere = MayGoBetterElsewhere(status);
+    if (elsewhere) shared->chooser.Failed(endpoint, status);
     const bool may_repeat = call->repeatable == Repeatable::kYes ||
                             HasNoEffect(ErrorCodeOf(status)) || NeverArrived(status);
     const MonotonicTime retry_at = shared->executor.clock().Now() + call->pause;
-    if (!IsRetriable(status) || !may_repeat || retry_at >= call->deadline) {
+    if (!elsewhere || !may_repeat || retry_at >= call->deadline) {
       return call->done(GivenUp(status, call->attempts, shared->chooser.endpoints()));
     }
     call->pause = std::min(call->pause * 2, Duration::Milliseconds(500));

@@ -115,6 +115,8 @@ class ClientEnd : public StreamEnd<ClientReactor> {
 
  protected:
   bool CanWrite() const override { return !ended_ && !half_closed_ && !write_failed_; }
+  // Without the hold nothing but a reaction of gRPC's may start anything.
+  bool CanRead() const override { return !ended_; }
   void ReadsEnded() override { End(); }
   void WritesIdle() override {
     if (half_closed_ && !write_failed_ && !ended_) StartWritesDone();

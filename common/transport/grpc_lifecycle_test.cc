@@ -28,6 +28,19 @@ class Closed : public StreamHandler {
   std::promise<absl::Status> closed;
 };
 
+// Answers the first message by ending the stream, and takes nothing more.
+class Refusing : public StreamHandler {
+ public:
+  explicit Refusing(std::unique_ptr<ServerStream> stream) : stream_(std::move(stream)) {
+    stream_->Start(this);
+  }
+  void OnMessage(Buffer) override { stream_->Finish(absl::InvalidArgumentError("no")); }
+  void OnClosed(absl::Status) override { delete this; }
+
+ private:
+  const std::unique_ptr<ServerStream> stream_;
+};
+
 class GrpcLifecycleTest : public ::testing::Test {
  protected:
   ~GrpcLifecycleTest() override {
@@ -40,6 +53,17 @@ class GrpcLifecycleTest : public ::testing::Test {
     std::vector<ServerMethod> methods;
     methods.push_back({kStream, &server_executor_, [](std::unique_ptr<ServerStream> stream) {
                          stream->Finish(absl::OkStatus());
+                       }});
+    auto server = transport.Listen("127.0.0.1:0", std::move(methods));
+    EXPECT_TRUE(server.ok()) << server.status();
+    return server.ok() ? *std::move(server) : nullptr;
+  }
+
+  // Streams are refused on their first message.
+  std::unique_ptr<Server> ListenAndRefuse(Transport& transport) {
+    std::vector<ServerMethod> methods;
+    methods.push_back({kStream, &server_executor_, [](std::unique_ptr<ServerStream> stream) {
+                         new Refusing(std::move(stream));
                        }});
     auto server = transport.Listen("127.0.0.1:0", std::move(methods));
     EXPECT_TRUE(server.ok()) << server.status();
@@ -116,6 +140,50 @@ TEST_F(GrpcLifecycleTest, AClientGoesRightAfterItsStreamEnded) {
       destroyed.set_value();
     });
     destroyed.get_future().wait();
+  }
+}
+
+// A stream whose client is gone by the time that the server's executor takes it on: gRPC is done
+// with it, and must not be asked to read.
+TEST_F(GrpcLifecycleTest, AServerTakesOnCallsThatAreOverAlready) {
+  GrpcTransport transport;
+  auto server = ListenAndRefuse(transport);
+  ASSERT_NE(server, nullptr);
+  GrpcTransport client;
+  constexpr int kCalls = 40;
+  for (int round = 0; round < kRounds / 10; ++round) {
+    std::promise<void> go_on;
+    server_executor_.Post([&] { go_on.get_future().wait(); });
+    std::vector<std::promise<absl::StatusCode>> answers(kCalls);
+    for (auto& answer : answers) {
+      client.Call(
+          server->endpoint(), kStream, Buffer("late"),
+          {.deadline = clock_.Now() + Duration::Milliseconds(1)}, executor_,
+          [&answer](absl::StatusOr<Buffer> result) { answer.set_value(result.status().code()); });
+    }
+    for (auto& answer : answers) {
+      EXPECT_EQ(answer.get_future().get(), absl::StatusCode::kDeadlineExceeded);
+    }
+    go_on.set_value();
+  }
+  std::promise<absl::StatusCode> answered;
+  client.Call(server->endpoint(), kStream, Buffer("in time"), {}, executor_,
+              [&](absl::StatusOr<Buffer> result) { answered.set_value(result.status().code()); });
+  EXPECT_EQ(answered.get_future().get(), absl::StatusCode::kInvalidArgument);
+}
+
+// Reading rests while much waits for the handler, and must not go on once that ended the stream.
+TEST_F(GrpcLifecycleTest, AServerRefusesLargeMessagesAtOnce) {
+  GrpcTransport transport;
+  auto server = ListenAndRefuse(transport);
+  ASSERT_NE(server, nullptr);
+  GrpcTransport client;
+  const Buffer large(std::string(size_t{2} << 20, 'x'));
+  for (int round = 0; round < kRounds; ++round) {
+    std::promise<absl::StatusCode> answered;
+    client.Call(server->endpoint(), kStream, large, {}, executor_,
+                [&](absl::StatusOr<Buffer> result) { answered.set_value(result.status().code()); });
+    EXPECT_EQ(answered.get_future().get(), absl::StatusCode::kInvalidArgument);
   }
 }
 

@@ -82,6 +82,7 @@ class ServerEnd : public StreamEnd<ServerReactor> {
   void OnCancel() override {
     std::lock_guard lock(mutex_);
     cancelled_ = true;
+    for (const grpc::ByteBuffer& waiting : queue_) pending_bytes_ -= waiting.Length();
     queue_.clear();
     PostClosed(absl::UnavailableError(absl::StrCat("client ", peer_, " is gone")));
     RequestFinish(absl::CancelledError("the client is gone"));
@@ -100,6 +101,8 @@ class ServerEnd : public StreamEnd<ServerReactor> {
 
  protected:
   bool CanWrite() const override { return !finish_requested_ && !cancelled_ && !write_failed_; }
+  // Nothing may be started after Finish, and a cancelled stream has been finished.
+  bool CanRead() const override { return !finish_requested_; }
   void ReadsEnded() override {
     PostToHandler([](StreamEnd&, StreamHandler& handler) { handler.OnHalfClose(); });
   }

@@ -23,8 +23,7 @@ namespace conclave::grpc_transport {
 // ServerBidiReactor or ClientBidiReactor of byte buffers.
 //
 // Lives until gRPC is done with it and its user has let go, whichever is later: `self_` is gRPC's
-// share. Everything here is guarded by `mutex_`, but for what
-// belongs to the executor.
+// share. Everything here is guarded by `mutex_`, but for what belongs to the executor.
 // gRPC never calls back from within StartRead and StartWrite, so they may be called under the lock;
 // posting under the lock makes sure that nothing reaches the executor once Abandon() has returned.
 template <class Reactor>
@@ -95,10 +94,14 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
   virtual void WritesIdle() = 0;
   // Called under the lock: whether a further message may be queued.
   virtual bool CanWrite() const = 0;
+  // Called under the lock: false once gRPC may be done with the stream, after which it must not be
+  // asked to read any more.
+  virtual bool CanRead() const = 0;
 
-  // Under the lock. Starts a read unless one runs, the user paused, or too much waits for it.
+  // Under the lock. Starts a read unless one runs, the user paused, too much waits for it, or the
+  // stream is over.
   void MaybeRead() {
-    if (!started_ || read_outstanding_ || reads_ended_ || !reading_) return;
+    if (!started_ || !CanRead() || read_outstanding_ || reads_ended_ || !reading_) return;
     if (undelivered_bytes_ > kMaxUndeliveredBytes) return;
     read_outstanding_ = true;
     this->StartRead(&read_buffer_);

@@ -21,7 +21,7 @@ ALL, LEADER = 0, 1
 # errors.proto
 UNKNOWN_TOPIC, CORRUPT, NOT_LEADER, TOO_LARGE, BAD_TIMESTAMP = 42, 60, 61, 65, 66
 INVALID_RECORD, CODEC, OUT_OF_ORDER, BAD_EPOCH, UNKNOWN_PRODUCER = 67, 68, 72, 74, 75
-OUT_OF_RANGE, INVALID_REQUEST = 76, 2
+OUT_OF_RANGE, INVALID_REQUEST, BAD_ACKS, INVALID_TOPIC = 76, 2, 69, 40
 
 
 class DataTest(unittest.TestCase):
@@ -234,6 +234,17 @@ class DataTest(unittest.TestCase):
         # At least one whole batch, however little is asked for.
         read = self.fetch(leader, topic, 0, max_bytes=1024)
         self.assertEqual((len(read.batches), read.next_offset), (9999, 1))
+
+    def test_what_brokers_write_and_unknown_acks_are_refused(self):
+        self.coordinator_of("any")  # Its topic is made for the first group.
+        results = [self.produce(broker, "__consumer_offsets", records=[{"value": b"junk"}])
+                   for broker in self.brokers.values()]
+        self.assertIn(INVALID_TOPIC, [r.error.code for r in results])
+        self.assertNotIn(0, [r.error.code for r in results])
+        topic, leader = self.new_topic()
+        refused = self.produce(leader, topic, acks=7, records=[{"value": b"x"}])
+        self.assertEqual(refused.error.code, BAD_ACKS)
+        self.assertEqual(self.fetch(leader, topic, 0, decode=True).high_watermark, 0)
 
     def test_damaged_batches_are_refused_and_nothing_is_stored(self):
         topic, leader = self.new_topic()

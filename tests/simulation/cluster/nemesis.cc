@@ -1,5 +1,6 @@
 #include "tests/simulation/cluster/nemesis.h"
 
+#include <limits>
 #include <utility>
 
 namespace conclave::cluster_sim {
@@ -10,6 +11,7 @@ namespace {
 
 Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
 
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 constexpr Duration kLongerThanASession = Duration::Seconds(12);
 
 }  // namespace
@@ -39,6 +41,7 @@ Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std
   AddFault(0.2, 10, [this] { StopBroker(); });
   AddFault(0.15, 15, [this] { FailControllerDisk(); });
   AddFault(0.15, 12, [this] { FailBrokerSync(); });
+  AddFault(0.2, 12, [this] { FillDisk(); });
   if (group_ == nullptr) return;
   AddFault(0.5, 6, [this] { group_->CrashMember(); });
   AddFault(0.4, 8, [this] { PauseMember(); });
@@ -50,6 +53,7 @@ void Nemesis::End() {
   plane_.wire().HealAll();
   for (int node = 0; node < plane_.nodes(); ++node) {
     plane_.Resume(node);
+    if (node >= ControlPlane::kControllers) plane_.DiskOf(node).SetCapacity(kNoLimit);
     if (plane_.IsEnding(node) && plane_.IsUp(node)) plane_.Crash(node);
     if (!plane_.IsUp(node)) plane_.Start(node);
   }
@@ -249,6 +253,18 @@ void Nemesis::FailBrokerSync() {
   plane_.LetFail(node);
   plane_.DiskOf(node).FailSync(static_cast<int>(random().Between(1, 20)));
   RestartLater(node, Duration::Seconds(8));
+}
+
+void Nemesis::FillDisk() {
+  const int node = AnyBroker();
+  coverage_.Count("disks filled");
+  plane_.Say("the disk of " + ControlPlane::NameOf(node) + " is full");
+  SimFileSystem& disk = plane_.DiskOf(node);
+  disk.SetCapacity(disk.used_bytes() + random().Below(2'000));
+  Later(kLongerThanASession, [this, node] {
+    plane_.Say("the disk of " + ControlPlane::NameOf(node) + " has room");
+    plane_.DiskOf(node).SetCapacity(kNoLimit);
+  });
 }
 
 }  // namespace conclave::cluster_sim

@@ -64,6 +64,7 @@ class Nemesis : public FaultSchedule {
   void StopBroker();
   void FailControllerDisk();
   void FailBrokerSync();
+  void FillDisk();
 
   Cluster& cluster_;
   control_sim::ControlPlane& plane_;

@@ -4,12 +4,22 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/error/error.h"
+#include "common/record/batch_builder.h"
+#include "common/record/batch_check.h"
+#include "common/rpc/client.h"
+#include "common/rpc/replication_methods.h"
+#include "conclave/v1/replication.pb.h"
 #include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/offsets_workload.h"
 
 namespace conclave::cluster_sim {
 namespace {
@@ -219,6 +229,95 @@ TEST_P(Scenario, R37ATopicMadeAnewWhileABrokerWasAwayIsEmptyThere) {
   const auto strays = plane().DiskOf(away).List("data/stray");
   ASSERT_TRUE(strays.ok());
   EXPECT_EQ(strays->size(), 1u);
+}
+
+// R28: a follower whose disk was full follows again once there is room, by itself.
+TEST_P(Scenario, R28AFollowerWithAFullDiskComesBackByItself) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  SendAndWait(leader, "before");
+  const int full = Others(leader).front();
+  plane().DiskOf(full).SetCapacity(plane().DiskOf(full).used_bytes());
+  // Several are on their way to it at any time.
+  for (int i = 0; i < 200; ++i) {
+    Send(leader, "meanwhile" + std::to_string(i));
+    cluster_.RunFor(Duration::Milliseconds(cluster_.random().Between(1, 100)));
+  }
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] {
+    const Partition* state = cluster_.StateOf("t", 0);
+    return open_ == 0 && state != nullptr && !state->InIsr(BrokerId(full));
+  }));
+  EXPECT_EQ(acknowledged_.size(), 201u) << "the other two went on";
+  plane().DiskOf(full).SetCapacity(std::numeric_limits<uint64_t>::max());
+  ExpectWholeAndNothingLost();
+}
+
+// A stranger who says that it is a later process of a follower does not take its place.
+TEST_P(Scenario, AForgedReplicationStreamLocksNobodyOut) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  class Ended : public MessageHandler<v1::LeaderMessage> {
+   public:
+    void OnMessage(v1::LeaderMessage) override { heard = true; }
+    void OnClosed(absl::Status status) override { ended = std::move(status); }
+    bool heard = false;
+    std::optional<absl::Status> ended;
+  } forger;
+  v1::FollowerMessage message;
+  v1::FollowerHello* hello = message.mutable_hello();
+  hello->set_cluster_id(ControlPlane::cluster_id().ToBytes());
+  hello->set_broker_id(Others(leader).front());
+  hello->set_broker_epoch(int64_t{1} << 62);
+  hello->set_leader_id(leader);
+  v1::FollowerPosition* position = message.add_positions();
+  position->set_topic_id(cluster_.IdOf("t", 0).topic.ToBytes());
+  position->set_leader_epoch(cluster_.StateOf("t", 0)->leader_epoch.value());
+  position->set_session(1000);
+  position->set_last_epoch(-1);
+  auto stream = std::make_unique<TypedClientStream<v1::FollowerMessage, v1::LeaderMessage>>(
+      cluster_.transport(), ControlPlane::EndpointTextOf(leader), replication_methods::kReplicate,
+      CallOptions{}, cluster_.executor(), &forger);
+  stream->Send(message);
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return forger.ended.has_value(); }));
+  EXPECT_EQ(ErrorCodeOf(*forger.ended), v1::METADATA_BEHIND);
+  EXPECT_FALSE(forger.heard);
+  for (int i = 0; i < 10; ++i) SendAndWait(leader, "v" + std::to_string(i));
+  ExpectWholeAndNothingLost();
+}
+
+// What is no coordinator's record in its log is passed over by the one that loads it.
+TEST_P(Scenario, JunkAmongTheRecordsOfGroupsIsPassedOver) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  OffsetsWorkload offsets(cluster_, cluster_.random(), "t");
+  offsets.Start();
+  const auto more = [&](uint64_t count) {
+    const uint64_t goal = offsets.counters().committed + count;
+    return cluster_.RunUntil(kTimeout * 2,
+                             [&, goal] { return offsets.counters().committed >= goal; });
+  };
+  ASSERT_TRUE(more(5));
+  for (int partition = 0; partition < 50; ++partition) {
+    const int leader = cluster_.LeaderOf("__consumer_offsets", partition);
+    if (leader < 0) continue;
+    broker::Replica* replica =
+        plane().BrokerAt(leader).replicas().Find(cluster_.IdOf("__consumer_offsets", partition));
+    BatchBuilder builder;
+    RecordView record;
+    record.key = record.value = "junk";
+    builder.Add(record);
+    const Buffer junk = *builder.Finish();
+    ASSERT_TRUE(replica->Append(junk, *CheckBatch(junk)).ok());
+    plane().BrokerAt(leader).replicas().Touch(*replica);
+  }
+  ASSERT_TRUE(more(5));
+  for (int node = kFirstBroker; node < plane().nodes(); ++node) {
+    plane().Crash(node);
+    plane().Start(node);
+  }
+  ASSERT_TRUE(more(5)) << "the coordinators that came after read the log";
+  offsets.Stop();
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return offsets.idle(); }));
+  cluster_.executor().Stop();
 }
 
 // A clean stop loses no acknowledgement, and its process leads nothing when it goes.

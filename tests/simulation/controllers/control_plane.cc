@@ -116,6 +116,8 @@ std::string ControlPlane::NameOf(int node) {
 
 std::string ControlPlane::EndpointTextOf(int node) { return ToString(EndpointOf(node)); }
 
+ClusterId ControlPlane::cluster_id() { return kCluster; }
+
 std::vector<std::string> ControlPlane::BrokerEndpoints() const {
   std::vector<std::string> endpoints;
   for (int node = kControllers; node < nodes(); ++node) endpoints.push_back(EndpointTextOf(node));

@@ -74,6 +74,7 @@ class ControlPlane {
   // --- What can be done to it; by events of the scheduler, not from within a node
   static std::string NameOf(int node);
   static std::string EndpointTextOf(int node);
+  static ClusterId cluster_id();
   void Start(int node);
   // Power goes: nothing that runs is tidied up, and waiting writes are lost.
   void Crash(int node);
