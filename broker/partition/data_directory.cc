@@ -118,6 +118,12 @@ absl::StatusOr<std::string> DataDirectory::Create(const PartitionIdentity& ident
   const auto occupied = fs_.Exists(directory);
   if (!occupied.ok()) return occupied.status();
   if (*occupied) {
+    // Made before, when its log could not be.
+    const auto there = ReadPartitionFile(fs_, directory);
+    if (there.ok() && *there == identity) {
+      if (absl::Status removed = RemoveTree(fs_, beside); !removed.ok()) return removed;
+      return directory;
+    }
     return MakeError(v1::STORAGE_ERROR,
                      absl::StrCat(directory, " is there already, and is not known; move it away"));
   }

@@ -165,6 +165,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
               const LeaderReplica::Answer& answer) {
     if (std::holds_alternative<LeaderReplica::Agreed>(answer)) {
       sessions_[id] = Session(position.session());
+      told_log_start_.erase(id);
       to_send_.insert(id);
       return;
     }
@@ -178,6 +179,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     if (const auto* end = std::get_if<replication::EpochEnd>(&answer)) {
       partition.mutable_divergence()->set_leader_epoch(end->epoch.value());
       partition.mutable_divergence()->set_end_offset(end->end.value());
+    } else if (const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer)) {
+      partition.set_begin_at(begin->log_start.value());
     } else {
       *partition.mutable_error() = ErrorFromStatus(std::get<absl::Status>(answer));
     }
@@ -231,8 +234,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     }
     const Offset high_watermark = leader->high_watermark();
     const replication::Round round = leader->round();
+    const Offset log_start = replica->log().log_start();
     if (feed->next >= leader->log_end() && feed->told_high_watermark >= high_watermark &&
-        feed->told_round >= round) {
+        feed->told_round >= round && told_log_start_[id] >= log_start) {
       to_send_.erase(id);
       return 0;
     }
@@ -257,7 +261,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     partition->set_leader_epoch(leader->leader_epoch().value());
     partition->set_high_watermark(high_watermark.value());
     partition->set_round(round.value());
-    partition->set_log_start_offset(replica->log().log_start().value());
+    partition->set_log_start_offset(log_start.value());
+    told_log_start_[id] = log_start;
     const size_t taken = batches.size();
     partition->set_batches(std::move(batches));
     leader->Sent(*follower_, feed->session, next, high_watermark, round);
@@ -287,6 +292,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   MonotonicTime last_heard_;
   MonotonicTime last_sent_;
   std::map<PartitionId, Session> sessions_;
+  // In its session.
+  std::map<PartitionId, Offset> told_log_start_;
   std::set<PartitionId> to_send_;
   PartitionId last_served_;
   std::vector<v1::LeaderPartition> answers_;

@@ -201,11 +201,13 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
       next = follower->OnDivergence(session, epoch,
                                     {LeaderEpoch(partition.divergence().leader_epoch()),
                                      Offset(partition.divergence().end_offset())});
+    } else if (partition.has_begin_at()) {
+      next = follower->OnBeginAt(session, epoch, Offset(partition.begin_at()));
     } else {
       next = follower->OnData(
           session, epoch,
           {Buffer(std::move(*partition.mutable_batches())), Offset(partition.high_watermark()),
-           replication::Round(partition.round())});
+           Offset(partition.log_start_offset()), replication::Round(partition.round())});
       // Not for what was on its way when the session ended.
       if (std::holds_alternative<FollowerReplica::Nothing>(next)) refused_.erase(id);
     }

@@ -43,7 +43,6 @@ void Replica::Lead(const replication::PartitionState& state, int min_isr,
   start.state = state;
   start.min_isr = min_isr;
   start.log = position();
-  start.log_start = log_->log_start();
   start.high_watermark = high_watermark_;
   const replication::LeaderLog& log = *this;
   leader_ = std::make_unique<LeaderReplica>(
@@ -96,6 +95,7 @@ void Replica::SetConfig(const TopicConfig& config) {
 
 absl::StatusOr<AppendResult> Replica::Append(const Buffer& batch, const BatchHeader& header) {
   CHECK(leader_ != nullptr);
+  if (const absl::Status& room = options_.space->Check(); !room.ok()) return room;
   auto appended = log_->AppendAsLeader(batch, header, leader_->leader_epoch(), clock_.WallNow());
   if (appended.ok() && !appended->duplicate) leader_->Appended(log_->log_end(), clock_.Now());
   return appended;
@@ -130,6 +130,11 @@ absl::Status Replica::FinishSync(const LogSync& sync, const absl::Status& result
   cuts_synced_ = cuts_at_sync_;
   if (leader_ != nullptr) leader_->Durable(position().durable, clock_.Now());
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Replica::ApplyRetention() {
+  CHECK(leader_ != nullptr);
+  return log_->ApplyRetention(clock_.WallNow(), high_watermark());
 }
 
 uint64_t Replica::Watch(ReplicaWatcher* watcher) {
@@ -187,7 +192,16 @@ absl::Status Replica::TruncateTo(Offset end) {
   return log_->TruncateTo(end);
 }
 
+absl::Status Replica::ResetTo(Offset offset) {
+  LOG(WARNING) << name_ << ": begins anew at " << offset
+               << ", where the leader's log begins; it had "
+               << "come to " << log_->log_end();
+  ++cuts_;
+  return log_->ResetTo(offset);
+}
+
 absl::Status Replica::Append(const Buffer& batches) {
+  if (const absl::Status& room = options_.space->Check(); !room.ok()) return room;
   const auto checked = CheckBatchRun(batches);
   if (!checked.ok()) return checked.status();
   return log_->AppendAsFollower(batches, *checked, clock_.WallNow());

@@ -15,6 +15,7 @@
 #include "broker/log/log_sync.h"
 #include "broker/log/partition_file.h"
 #include "broker/log/partition_log.h"
+#include "broker/partition/free_space.h"
 #include "broker/replication/follower_replica.h"
 #include "broker/replication/leader_replica.h"
 #include "common/clock/clock.h"
@@ -42,6 +43,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   struct Options {
     BrokerId self;
     Duration replica_lag_time_max;
+    // Outlives the replica.
+    const FreeSpace* space = nullptr;
   };
 
   // `high_watermark`: from the checkpoint; at most the log's end. `clock` outlives this.
@@ -78,7 +81,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   // --- As leader
 
-  // At the log's end. `batch` passed CheckProduced, which gave `header`.
+  // At the log's end. `batch` passed CheckProduced, which gave `header`. OUT_OF_RESOURCES: there is
+  // no room.
   absl::StatusOr<AppendResult> Append(const Buffer& batch, const BatchHeader& header);
 
   using CommitDone = absl::AnyInvocable<void(const absl::Status&)>;
@@ -98,6 +102,12 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   absl::StatusOr<LogSync> BeginSync();
   absl::Status FinishSync(const LogSync& sync, const absl::Status& result);
 
+  // --- Retention
+
+  // Removes what the topic's settings do not keep any more, of what is committed. True if something
+  // went. It leads: followers remove what their leader has removed.
+  absl::StatusOr<bool> ApplyRetention();
+
   // --- Outcomes
 
   uint64_t Watch(ReplicaWatcher* watcher);
@@ -110,7 +120,10 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   replication::EpochEnd EndOfEpoch(LeaderEpoch epoch) const override;
   replication::LogPosition position() const override;
   LeaderEpoch last_epoch() const override { return log_->last_epoch(); }
+  Offset log_start() const override { return log_->log_start(); }
   absl::Status TruncateTo(Offset end) override;
+  absl::Status ResetTo(Offset offset) override;
+  absl::Status RemoveBefore(Offset offset) override { return log_->RemoveBefore(offset); }
   absl::Status Append(const Buffer& batches) override;
 
   void Resign();

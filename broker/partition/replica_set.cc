@@ -26,6 +26,7 @@ ReplicaSet::ReplicaSet(Options options, Environment environment,
       environment_(std::move(environment)),
       executor_(environment_.executor),
       directory_(std::move(directory)),
+      space_(environment_.fs, directory_->path(), options_.free_bytes_min),
       controllers_(environment_.transport, executor_, options_.controllers,
                    {.attempt_timeout = Duration::Seconds(2)}),
       followers_({.cluster_id = options_.cluster_id, .self = options_.self},
@@ -73,8 +74,10 @@ void ReplicaSet::Recover(std::function<void()> done) {
   const auto deleted = directory_->Deleted();
   if (!deleted.ok()) return Fail(deleted.status());
   for (const std::string& name : *deleted) RemoveDeletedLater(name);
+  space_.Look();
   Tick();
   EverySecond();
+  executor_.PostAfter(options_.retention_check_interval, [this] { ApplyRetention(); });
   RecoverNext();
 }
 
@@ -125,7 +128,7 @@ absl::Status ReplicaSet::OpenLog(const std::string& directory, const PartitionId
   }
   replicas_[id] = std::make_unique<Replica>(
       identity, *std::move(log), high_watermark,
-      Replica::Options{options_.self, options_.replica_lag_time_max}, executor_.clock());
+      Replica::Options{options_.self, options_.replica_lag_time_max, &space_}, executor_.clock());
   lives_[id] = ++last_life_;
   Touch(*replicas_[id]);
   return absl::OkStatus();

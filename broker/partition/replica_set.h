@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "broker/partition/data_directory.h"
 #include "broker/partition/follower_streams.h"
+#include "broker/partition/free_space.h"
 #include "broker/partition/isr_changes.h"
 #include "broker/partition/leader_streams.h"
 #include "broker/partition/replica.h"
@@ -45,6 +46,9 @@ class ReplicaSet {
     std::vector<std::string> controllers;
     // How long the log of a deleted topic is kept aside.
     Duration file_delete_delay = Duration::Seconds(60);
+    Duration retention_check_interval = Duration::Seconds(60);
+    // Of room on the disk, under which records are refused.
+    uint64_t free_bytes_min = 0;
   };
   struct Environment {
     Transport& transport;
@@ -106,12 +110,13 @@ class ReplicaSet {
   void Apply(const MetadataDelta& delta);
   void ApplyPartition(const PartitionId& id);
   void ApplyBrokers();
-  // nullptr, and the process ends, if it cannot be made.
+  // nullptr: it cannot be made now, and is tried again; or the process ends.
   Replica* Make(const PartitionIdentity& identity);
   void SetPart(const Topic& topic, const Partition& partition, Replica& replica);
   void SetAside(const PartitionId& id, DataDirectory::Aside where);
   void SetAsideStrays();
   void CheckNoneMissing();
+  void MakeUnmade();
 
   void Settle();
   void SettleOne(Replica& replica);
@@ -120,6 +125,7 @@ class ReplicaSet {
                   const absl::Status& result);
   void Tick();
   void EverySecond();
+  void ApplyRetention();
   void CheckpointHighWatermarks();
   void CheckpointRecoveryPoints();
   void RemoveDeletedLater(const std::string& name);
@@ -133,12 +139,15 @@ class ReplicaSet {
   const Environment environment_;
   Executor& executor_;
   const std::shared_ptr<DataDirectory> directory_;
+  FreeSpace space_;
   FailoverCaller controllers_;
   FollowerStreams followers_;
   LeaderStreams leaders_;
   IsrChanges isr_changes_;
 
   std::map<PartitionId, std::unique_ptr<Replica>> replicas_;
+  // Which the metadata places here, and for which there was no room.
+  std::set<PartitionId> unmade_;
   // Told apart from an earlier replica of the same id by whoever comes back later.
   std::map<PartitionId, uint64_t> lives_;
   uint64_t last_life_ = 0;

@@ -19,11 +19,27 @@ void ReplicaSet::EverySecond() {
   ++seconds_;
   followers_.Tick();
   leaders_.Tick();
+  space_.Look();
   if (!closing_ && !failed_ && took_part_) {
+    MakeUnmade();
     if (seconds_ % kHighWatermarkSeconds == 0) CheckpointHighWatermarks();
     if (seconds_ % kRecoveryPointSeconds == 0) CheckpointRecoveryPoints();
   }
   executor_.PostAfter(Duration::Seconds(1), [this] { EverySecond(); });
+}
+
+void ReplicaSet::ApplyRetention() {
+  executor_.PostAfter(options_.retention_check_interval, [this] { ApplyRetention(); });
+  if (closing_ || failed_ || !took_part_) return;
+  for (const auto& [id, replica] : replicas_) {
+    if (replica->leader() == nullptr) continue;
+    const auto removed = replica->ApplyRetention();
+    if (!removed.ok()) {
+      LOG(ERROR) << replica->name() << ": old segments stay: " << Describe(removed.status());
+    }
+    // A new segment is to be synced, and followers are to hear of it.
+    Touch(*replica);
+  }
 }
 
 OffsetCheckpoint::Offsets ReplicaSet::HighWatermarks() const {
@@ -69,7 +85,13 @@ void ReplicaSet::CheckpointRecoveryPoints() {
         !status.ok()) {
       LOG(ERROR) << replica->name() << ": no new segment: " << Describe(status);
     }
-    if (absl::Status status = replica->log().Checkpoint(); !status.ok()) return Fail(status);
+    if (absl::Status status = replica->log().Checkpoint(); !status.ok()) {
+      if (!replica->log().failure().ok()) return Fail(status);
+      // What was stored last stays true.
+      LOG(ERROR) << replica->name() << ": no checkpoint: " << Describe(status);
+      storing_recovery_points_ = false;
+      return;
+    }
     Touch(*replica);
   }
   environment_.background.Post([this, offsets = DurableOffsets()]() mutable {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "broker/log/partition_file.h"
 #include "broker/partition/metadata_update.h"
 #include "broker/partition/replica_set.h"
 #include "common/error/error.h"
@@ -91,11 +92,29 @@ void ReplicaSet::ApplyPartition(const PartitionId& id) {
 Replica* ReplicaSet::Make(const PartitionIdentity& identity) {
   const auto directory = directory_->Create(identity);
   const absl::Status opened = directory.ok() ? OpenLog(*directory, identity) : directory.status();
-  if (!opened.ok()) {
-    Fail(opened);
-    return nullptr;
+  const PartitionId id{identity.topic_id, identity.partition};
+  if (opened.ok()) {
+    unmade_.erase(id);
+    return Find(id);
   }
-  return Find({identity.topic_id, identity.partition});
+  if (ErrorCodeOf(opened) != v1::OUT_OF_RESOURCES) {
+    Fail(opened);
+  } else if (unmade_.insert(id).second) {
+    LOG(ERROR) << PartitionDirectoryName(identity.topic, identity.partition)
+               << " cannot be made yet, and is tried again: " << Describe(opened);
+  }
+  return nullptr;
+}
+
+void ReplicaSet::MakeUnmade() {
+  for (const PartitionId& id : std::set(unmade_)) {
+    const Partition* partition = image_.FindPartition(id);
+    if (partition == nullptr || !partition->HasReplica(options_.self)) {
+      unmade_.erase(id);
+    } else {
+      ApplyPartition(id);
+    }
+  }
 }
 
 void ReplicaSet::SetPart(const Topic& topic, const Partition& partition, Replica& replica) {

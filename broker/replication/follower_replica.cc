@@ -40,7 +40,32 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
   }
   high_watermark_ = std::max(high_watermark_, std::min(data.high_watermark, log_.position().end));
   round_ = std::max(round_, data.round);
+  // Never what is not known to be committed.
+  const Offset removable = std::min(data.log_start, high_watermark_);
+  if (absl::Status removed = log_.RemoveBefore(removable); !removed.ok()) {
+    open_ = false;
+    return Stopped{removed};
+  }
   return Nothing{};
+}
+
+FollowerReplica::Next FollowerReplica::OnBeginAt(Session session, LeaderEpoch leader_epoch,
+                                                 Offset log_start) {
+  if (!IsCurrent(session, leader_epoch)) return Dropped{};
+  if (log_start <= log_.position().end) {
+    open_ = false;
+    return Stopped{MakeError(
+        v1::UNKNOWN_SERVER_ERROR,
+        absl::StrCat("the leader says that its log begins at ", log_start.value(),
+                     ", after this one, which goes on to ", log_.position().end.value()))};
+  }
+  if (absl::Status reset = log_.ResetTo(log_start); !reset.ok()) {
+    open_ = false;
+    return Stopped{reset};
+  }
+  // The leader removes nothing that is not committed.
+  high_watermark_ = std::max(high_watermark_, log_start);
+  return Begin();
 }
 
 FollowerReplica::Next FollowerReplica::OnDivergence(Session session, LeaderEpoch leader_epoch,

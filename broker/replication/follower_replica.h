@@ -26,6 +26,10 @@ class FollowerLog {
   // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
   // begun after the cut is done.
   virtual absl::Status TruncateTo(Offset end) = 0;
+  // Drops everything; the log starts and ends at `offset`, durably.
+  virtual absl::Status ResetTo(Offset offset) = 0;
+  // What is below `offset` is of no use any more: the leader has it no longer.
+  virtual absl::Status RemoveBefore(Offset offset) = 0;
   // Whole batches as the leader has them, the first at position().end.
   virtual absl::Status Append(const Buffer& batches) = 0;
 };
@@ -55,6 +59,7 @@ class FollowerReplica {
   struct Data {
     Buffer batches;
     Offset high_watermark;
+    Offset log_start;
     // That the leader wants acknowledged; 0: none.
     Round round{};
   };
@@ -69,6 +74,8 @@ class FollowerReplica {
   using Next = std::variant<Nothing, Dropped, Position, Stopped>;
   Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
+  // This log ends before the leader's begins.
+  Next OnBeginAt(Session session, LeaderEpoch leader_epoch, Offset log_start);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
   // What there is to acknowledge since the last call: after data or a round, and whenever the log's

@@ -34,6 +34,16 @@ class FakeLog : public FollowerLog {
     durable = std::min(durable, end.value());
     return absl::OkStatus();
   }
+  absl::Status ResetTo(Offset offset) override {
+    epochs = std::string(static_cast<size_t>(offset.value()), '0');
+    durable = offset.value();
+    start = offset;
+    return absl::OkStatus();
+  }
+  absl::Status RemoveBefore(Offset offset) override {
+    start = std::max(start, offset);
+    return absl::OkStatus();
+  }
   absl::Status Append(const Buffer& batches) override {
     if (fails) return MakeError(v1::STORAGE_ERROR, "the disk is gone");
     epochs += batches.ToString();
@@ -42,13 +52,14 @@ class FakeLog : public FollowerLog {
 
   std::string epochs;
   int64_t durable = 0;
+  Offset start;
   bool fails = false;
 };
 
 class FollowerReplicaTest : public ::testing::Test {
  protected:
   FollowerReplica::Data Data(const std::string& batches, int64_t high_watermark) {
-    return {Buffer(batches), Offset(high_watermark)};
+    return {Buffer(batches), Offset(high_watermark), Offset(0)};
   }
   FollowerReplica Make(const std::string& epochs, int64_t high_watermark = 0) {
     log_.epochs = epochs;
@@ -132,6 +143,35 @@ TEST_F(FollowerReplicaTest, AfterAnErrorOfTheLogNothingIsTakenInOrAcknowledged) 
   follower.Begin();
   follower.OnData(Session(9), LeaderEpoch(5), Data("5", 2));
   EXPECT_EQ(log_.epochs, "35");
+}
+
+// Nothing of the leader's is kept longer than the leader keeps it, and nothing goes that this
+// follower does not know to be committed.
+TEST_F(FollowerReplicaTest, WhatTheLeaderHasRemovedIsRemoved) {
+  FollowerReplica follower = Make("1122", 2);
+  follower.Begin();
+  FollowerReplica::Data data = Data("5", 3);
+  data.log_start = Offset(4);
+  follower.OnData(Session(8), LeaderEpoch(5), data);
+  EXPECT_EQ(log_.start, Offset(3));
+}
+
+TEST_F(FollowerReplicaTest, ALogThatEndsBeforeTheLeadersBeginsAnewThere) {
+  FollowerReplica follower = Make("1122", 2);
+  follower.Begin();
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Dropped>(
+      follower.OnBeginAt(Session(7), LeaderEpoch(5), Offset(9))));
+  const auto next = follower.OnBeginAt(Session(8), LeaderEpoch(5), Offset(9));
+  const auto* position = std::get_if<FollowerReplica::Position>(&next);
+  ASSERT_NE(position, nullptr);
+  EXPECT_EQ(position->session, Session(9));
+  EXPECT_EQ(position->log.end, Offset(9));
+  EXPECT_EQ(follower.high_watermark(), Offset(9));
+  EXPECT_EQ(log_.start, Offset(9));
+  // A leader that says so of a log that reaches into its own is wrong: nothing is dropped.
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(
+      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(9))));
+  EXPECT_EQ(log_.position().end, Offset(9));
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ LeaderReplica::LeaderReplica(Config config, Start start, const LeaderLog& log, M
       state_(std::move(start.state)),
       min_isr_(start.min_isr),
       log_position_(start.log),
-      log_start_(start.log_start),
       epoch_start_(start.log.end),
       high_watermark_(std::min(start.high_watermark, start.log.end)),
       history_(config.replica_lag_time_max, start.log.end, now),
@@ -105,8 +104,9 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
     const EpochEnd ours = log_.EndOfEpoch(position.last_epoch);
     if (ours.epoch != position.last_epoch || position.log.end > ours.end) return ours;
   } else if (position.log.end > log_position_.end) {
-    return EpochEnd{kNoEpoch, log_start_};
+    return EpochEnd{kNoEpoch, log_.log_start()};
   }
+  if (position.log.end < log_.log_start()) return BeginAt{log_.log_start()};
   follower.agreed = true;
   follower.next = position.log.end;
   follower.told_high_watermark = Offset(-1);

@@ -29,6 +29,8 @@ class LeaderLog {
   // The greatest epoch in the log that is at most `epoch`, and its end; kNoEpoch with the log's
   // start if there is none.
   virtual EpochEnd EndOfEpoch(LeaderEpoch epoch) const = 0;
+  // Rises as old records are removed.
+  virtual Offset log_start() const = 0;
 };
 
 // One partition under one leader epoch, at its leader (KIP-101, 497, 841, 903; semantics, section
@@ -46,7 +48,6 @@ class LeaderReplica {
     // min(min.insync.replicas, replicas): the effective minimum.
     int min_isr = 1;
     LogPosition log;
-    Offset log_start;
     // What this replica knew as a follower, or its checkpoint; at most log.end.
     Offset high_watermark;
   };
@@ -86,7 +87,11 @@ class LeaderReplica {
   // The logs agree up to the position: sending begins there.
   struct Agreed {};
   // They do not: the follower truncates by this and positions itself again.
-  using Answer = std::variant<Agreed, EpochEnd, absl::Status>;
+  // It ends before the leader's log begins: it drops everything and positions itself there.
+  struct BeginAt {
+    Offset log_start;
+  };
+  using Answer = std::variant<Agreed, EpochEnd, BeginAt, absl::Status>;
   Answer Positioned(const Position& position, MonotonicTime now);
 
   // Dropped unless follower, epoch, session and leader epoch are those of its last positioning.
@@ -207,7 +212,6 @@ class LeaderReplica {
   PartitionState state_;
   int min_isr_;
   LogPosition log_position_;
-  const Offset log_start_;
   const Offset epoch_start_;
   Offset high_watermark_;
   LogEndHistory history_;

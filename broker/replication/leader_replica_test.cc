@@ -23,7 +23,9 @@ class FakeLog : public LeaderLog {
     }
     return found;
   }
+  Offset log_start() const override { return start; }
   std::vector<EpochEnd> epochs;
+  Offset start;
 };
 
 class LeaderReplicaTest : public ::testing::Test {
@@ -277,6 +279,19 @@ TEST_F(LeaderReplicaTest, ARoundIsConfirmedByTheWholeIsr) {
   confirm(2, Round(2), Round(2));
   confirm(3, Round(2), Round(2));
   EXPECT_EQ(leader_->ConfirmedRound(), Round(2));
+}
+
+TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
+  log_.epochs = {{LeaderEpoch(4), Offset(20)}};
+  log_.start = Offset(12);
+  const auto answer = Position(2, 11, 4);
+  const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer);
+  ASSERT_NE(begin, nullptr);
+  EXPECT_EQ(begin->log_start, Offset(12));
+  // An empty log, too.
+  EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 0, -1)));
+  EXPECT_TRUE(Agrees(Position(2, 12, -1, 2)));
+  EXPECT_TRUE(Agrees(Position(3, 12, 4, 2)));
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ ReplicaSet::Options BrokerNode::ReplicaOptions() const {
   options.replica_lag_time_max = config_.replica_lag_time_max;
   options.controllers = Texts(config_.controllers);
   options.file_delete_delay = config_.file_delete_delay;
+  options.free_bytes_min = config_.free_bytes_min;
+  options.retention_check_interval = config_.retention_check_interval;
   return options;
 }
 

@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_COMMON_CONFIG_BROKER_CONFIG_H_
 #define CONCLAVE_COMMON_CONFIG_BROKER_CONFIG_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct BrokerConfig {
   Duration replica_lag_time_max;
   // How long the log of a deleted topic is kept aside.
   Duration file_delete_delay;
+  Duration retention_check_interval = Duration::Seconds(60);
+  // Under which records are refused.
+  uint64_t free_bytes_min = 0;
   int sync_threads = 4;
 };
 

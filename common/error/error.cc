@@ -103,6 +103,7 @@ absl::StatusCode CanonicalCode(v1::ErrorCode code) {
     case v1::REQUEST_TIMED_OUT:
       return absl::StatusCode::kDeadlineExceeded;
     case v1::OVERLOADED:
+    case v1::OUT_OF_RESOURCES:
       return absl::StatusCode::kResourceExhausted;
     case v1::UNSUPPORTED_VERSION:
       return absl::StatusCode::kUnimplemented;

@@ -14,8 +14,9 @@
 // The disk as Conclave uses it: the operating system's in production, SimDisk in simulation. Every
 // call blocks until done; where that may be long, callers run it on a thread of its own.
 //
-// Errors carry STORAGE_ERROR and name the operation, the path and the system's reason. Paths are
-// absolute or relative to the process; "/" separates.
+// Errors carry STORAGE_ERROR and name the operation, the path and the system's reason; where that is
+// a full disk or the limit of open files, OUT_OF_RESOURCES, but for syncs. Paths are absolute or
+// relative to the process; "/" separates.
 namespace conclave {
 
 // An open file that is written at its end. Thread-compatible: Append, Truncate and size belong to
@@ -90,6 +91,9 @@ class FileSystem {
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
 
   virtual absl::StatusOr<bool> Exists(const std::string& path) = 0;
+
+  // Bytes that may still be written to the disk that holds `path`, a directory.
+  virtual absl::StatusOr<uint64_t> FreeBytes(const std::string& path) = 0;
 
   // Sorted by name, without "." and "..".
   virtual absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& path) = 0;

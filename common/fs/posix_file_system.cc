@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,7 +24,20 @@ namespace {
 absl::Status IoError(const char* operation, const std::string& path, int error) {
   const std::string text = absl::StrCat(operation, " ", path, ": ", std::strerror(error));
   if (error == ENOENT) return absl::NotFoundError(text);
+  if (error == ENOSPC || error == EDQUOT) {
+    return MakeError(v1::OUT_OF_RESOURCES, absl::StrCat(text, "; make room"));
+  }
+  if (error == EMFILE || error == ENFILE) {
+    return MakeError(v1::OUT_OF_RESOURCES,
+                     absl::StrCat(text, "; raise the limit of open files (ulimit -n)"));
+  }
   return MakeError(v1::STORAGE_ERROR, text);
+}
+
+// Whatever kept it from the disk: what was to be durable is not, and trying again proves nothing.
+absl::Status SyncError(const char* operation, const std::string& path, int error) {
+  return MakeError(v1::STORAGE_ERROR,
+                   absl::StrCat(operation, " ", path, ": ", std::strerror(error)));
 }
 
 class FileDescriptor {
@@ -97,7 +111,7 @@ class PosixFile : public File {
   }
 
   absl::Status Sync() override {
-    if (fdatasync(fd_.get()) != 0) return IoError("sync", path_, errno);
+    if (fdatasync(fd_.get()) != 0) return SyncError("sync", path_, errno);
     return absl::OkStatus();
   }
 
@@ -177,7 +191,7 @@ absl::Status PosixFileSystem::CreateDirectory(const std::string& path) {
 absl::Status PosixFileSystem::SyncDirectory(const std::string& path) {
   const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return IoError("open directory", path, errno);
-  if (fsync(fd.get()) != 0) return IoError("sync directory", path, errno);
+  if (fsync(fd.get()) != 0) return SyncError("sync directory", path, errno);
   return absl::OkStatus();
 }
 
@@ -201,6 +215,12 @@ absl::StatusOr<bool> PosixFileSystem::Exists(const std::string& path) {
   if (stat(path.c_str(), &info) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return IoError("stat", path, errno);
+}
+
+absl::StatusOr<uint64_t> PosixFileSystem::FreeBytes(const std::string& path) {
+  struct statvfs info;
+  if (statvfs(path.c_str(), &info) != 0) return IoError("statvfs", path, errno);
+  return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> PosixFileSystem::List(const std::string& path) {

@@ -19,7 +19,7 @@ namespace {
 absl::Status IoError(const char* operation, const std::string& path, int error) {
   const std::string text = absl::StrCat(operation, " ", path, ": ", std::strerror(error));
   if (error == ENOENT) return absl::NotFoundError(text);
-  return MakeError(v1::STORAGE_ERROR, text);
+  return MakeError(error == ENOSPC ? v1::OUT_OF_RESOURCES : v1::STORAGE_ERROR, text);
 }
 
 absl::Status Dead(const char* operation, const std::string& path) {
@@ -453,6 +453,12 @@ absl::StatusOr<bool> SimFileSystem::Exists(const std::string& path) {
   std::lock_guard lock(disk_->mutex);
   if (disk_->stopped) return Dead("stat", path);
   return disk_->Find(path).node != nullptr;
+}
+
+absl::StatusOr<uint64_t> SimFileSystem::FreeBytes(const std::string& path) {
+  std::lock_guard lock(disk_->mutex);
+  if (disk_->stopped) return Dead("statvfs", path);
+  return disk_->capacity - std::min(disk_->used, disk_->capacity);
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> SimFileSystem::List(const std::string& path) {

@@ -38,6 +38,7 @@ class SimFileSystem : public FileSystem {
   absl::Status RemoveFile(const std::string& path) override;
   absl::Status RemoveDirectory(const std::string& path) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
   absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 

@@ -51,6 +51,7 @@ class FaultFileSystem : public FileSystem {
   absl::Status RemoveFile(const std::string& path) override;
   absl::Status RemoveDirectory(const std::string& path) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::StatusOr<uint64_t> FreeBytes(const std::string&) override { return UINT64_MAX; }
   absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 

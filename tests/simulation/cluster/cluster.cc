@@ -171,8 +171,8 @@ void Cluster::Acknowledged(const std::string& topic, int partition, Offset offse
   if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
 }
 
-std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partition) {
-  std::vector<std::string> values;
+std::vector<std::optional<std::string>> Cluster::ReadAll(const std::string& topic, int partition) {
+  std::vector<std::optional<std::string>> values;
   const int leader = LeaderOf(topic, partition);
   if (leader < 0) {
     Break("nobody leads " + topic);
@@ -180,6 +180,7 @@ std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partitio
   }
   broker::Replica& replica = *plane_.BrokerAt(leader).replicas().Find(IdOf(topic, partition));
   Offset at = replica.log().log_start();
+  values.resize(static_cast<size_t>(at.value()));
   while (at < replica.high_watermark()) {
     const auto read = replica.log().Read(at, size_t{1} << 20, replica.high_watermark());
     if (!read.ok() || read->batches.empty()) break;
@@ -190,7 +191,7 @@ std::vector<std::string> Cluster::ReadAll(const std::string& topic, int partitio
           read->batches.Sub(placed.position, static_cast<size_t>(placed.header.size_bytes())), at,
           records);
       if (!decoded.ok()) Break(Describe(decoded));
-      for (const v1::Record& record : records) values.push_back(record.value());
+      for (const v1::Record& record : records) values.emplace_back(record.value());
     }
     at = read->next_offset;
   }

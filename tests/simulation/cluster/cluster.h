@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,9 @@ class Cluster {
                v1::Acks acks, Duration timeout, Answer answer);
   // A client was told that the record at `offset` is committed: holds that against the invariants.
   void Acknowledged(const std::string& topic, int partition, Offset offset);
-  // All values below the leader's high watermark, by offset from 0.
-  std::vector<std::string> ReadAll(const std::string& topic, int partition);
+  // All values below the leader's high watermark, by offset from 0; of those that retention has
+  // removed, nothing.
+  std::vector<std::optional<std::string>> ReadAll(const std::string& topic, int partition);
   Transport& transport() { return *transport_; }
   SimExecutor& executor() { return executor_; }
   void Break(const std::string& what) { plane_.Break(what); }

@@ -70,10 +70,10 @@ bool ConsumerWorkload::IsAtEnd() {
 
 void ConsumerWorkload::CheckFinal() {
   for (int i = 0; i < partitions_; ++i) {
-    const std::vector<std::string> all = cluster_.ReadAll(topic_, i);
+    const auto all = cluster_.ReadAll(topic_, i);
     const std::vector<std::string>& seen = seen_[static_cast<size_t>(i)];
     for (size_t offset = 0; offset < seen.size(); ++offset) {
-      if (offset < all.size() && all[offset] == seen[offset]) continue;
+      if (offset < all.size() && (!all[offset] || *all[offset] == seen[offset])) continue;
       return cluster_.Break("polled " + seen[offset] + " at " + std::to_string(offset) +
                             " of partition " + std::to_string(i) +
                             ", and it is not there any more");

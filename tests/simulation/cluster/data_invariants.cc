@@ -61,7 +61,7 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
   if (seen.life != plane_.StartsOf(node)) {
     seen = Seen();
     seen.life = plane_.StartsOf(node);
-    seen.verified = replica.log().log_start();
+    seen.verified = seen.log_start = replica.log().log_start();
     durable_.at(node).Forget(replica.log().directory());
   }
   if (const replication::LeaderReplica* leader = replica.leader()) {
@@ -73,6 +73,7 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
              ControlPlane::NameOf(it->second.value()) + " did";
     }
   }
+  const Offset before = seen.log_end;
   const Offset end = replica.log().log_end();
   if (end < seen.log_end) {
     ++counters_.truncations;
@@ -83,6 +84,15 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
     return "truncated to " + ToString(end) + ", below its high watermark " +
            ToString(seen.verified);
   }
+  const Offset start = replica.log().log_start();
+  if (start > seen.log_start) {
+    // Not one's own segments, but an end that was passed.
+    if (start == end && start > before) ++counters_.begun_anew;
+    ++counters_.log_starts_moved;
+    durable_.at(node).Forget(replica.log().directory());
+  }
+  if (start < seen.log_start) return "its start went back to " + ToString(start);
+  seen.log_start = start;
   const Offset high_watermark = replica.high_watermark();
   if (high_watermark == seen.high_watermark) return "";
   if (high_watermark < seen.high_watermark) {
@@ -96,6 +106,8 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
 
 std::string DataInvariants::Verify(broker::Replica& replica, Seen& seen) {
   std::map<Offset, Committed>& history = history_[replica.id()];
+  // Retention may have removed, or a follower begun anew past, what was not looked at.
+  seen.verified = std::max(seen.verified, replica.log().log_start());
   while (seen.verified < seen.high_watermark) {
     const auto read = replica.log().Read(seen.verified, size_t{1} << 20, seen.high_watermark);
     if (!read.ok()) return "cannot be read: " + Describe(read.status());

@@ -41,6 +41,9 @@ class DataInvariants {
     uint64_t leaders = 0;
     uint64_t acknowledged = 0;
     uint64_t truncations = 0;
+    uint64_t log_starts_moved = 0;
+    // Followers that ended before the leader's log began.
+    uint64_t begun_anew = 0;
   };
   const Counters& counters() const { return counters_; }
 
@@ -55,6 +58,7 @@ class DataInvariants {
     Offset high_watermark;
     // Compared with the committed history up to here.
     Offset verified;
+    Offset log_start;
     Offset log_end;
   };
 

@@ -41,7 +41,7 @@ Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std
   AddFault(0.2, 10, [this] { StopBroker(); });
   AddFault(0.15, 15, [this] { FailControllerDisk(); });
   AddFault(0.15, 12, [this] { FailBrokerSync(); });
-  AddFault(0.2, 12, [this] { FillDisk(); });
+  AddFault(0.25, 12, [this] { FillDisk(); });
   if (group_ == nullptr) return;
   AddFault(0.5, 6, [this] { group_->CrashMember(); });
   AddFault(0.4, 8, [this] { PauseMember(); });

@@ -85,39 +85,52 @@ void ProducerWorkload::SendOne() {
 }
 
 void ProducerWorkload::CheckFinal() {
-  for (int i = 0; i < partitions_; ++i) CheckPartition(i, cluster_.ReadAll(topic_, i));
+  std::vector<size_t> removed;
+  for (int i = 0; i < partitions_; ++i)
+    removed.push_back(CheckPartition(i, cluster_.ReadAll(topic_, i)));
   for (const auto& [value, where] : acknowledged_) {
     if (seen_.count(value) > 0) continue;
+    if (where.offset.value() <
+        static_cast<int64_t>(removed[static_cast<size_t>(where.partition)])) {
+      continue;
+    }
     return cluster_.Break("lost: value " + std::to_string(value) + ", acknowledged at " +
                           ToString(where.offset) + " of partition " +
                           std::to_string(where.partition));
   }
 }
 
-void ProducerWorkload::CheckPartition(int partition, const std::vector<std::string>& values) {
+size_t ProducerWorkload::CheckPartition(int partition,
+                                        const std::vector<std::optional<std::string>>& values) {
   uint64_t last = 0;
+  size_t removed = 0;
   for (size_t offset = 0; offset < values.size(); ++offset) {
-    const uint64_t value = std::stoull(values[offset]);
+    if (!values[offset]) {
+      ++removed;
+      continue;
+    }
+    const uint64_t value = std::stoull(*values[offset]);
     if (value / kValuesOfOne != number_) continue;  // Another's.
-    const std::string what = "value " + values[offset] + " at " + std::to_string(offset) +
+    const std::string what = "value " + *values[offset] + " at " + std::to_string(offset) +
                              " of partition " + std::to_string(partition);
-    if (++seen_[value] > 1) return cluster_.Break("twice: " + what);
+    if (++seen_[value] > 1) cluster_.Break("twice: " + what);
     if (value < last) {
-      return cluster_.Break("out of order: " + what + ", after " + std::to_string(last));
+      cluster_.Break("out of order: " + what + ", after " + std::to_string(last));
     }
     last = value;
     const auto refused = refused_.find(value);
     if (refused != refused_.end()) {
-      return cluster_.Break("refused and there: " + what + ": " + refused->second);
+      cluster_.Break("refused and there: " + what + ": " + refused->second);
     }
     const auto acknowledged = acknowledged_.find(value);
     if (acknowledged != acknowledged_.end() &&
         (acknowledged->second.partition != partition ||
          acknowledged->second.offset != Offset(static_cast<int64_t>(offset)))) {
-      return cluster_.Break("moved: " + what + ", acknowledged at " +
-                            ToString(acknowledged->second.offset));
+      cluster_.Break("moved: " + what + ", acknowledged at " +
+                     ToString(acknowledged->second.offset));
     }
   }
+  return removed;
 }
 
 }  // namespace conclave::cluster_sim

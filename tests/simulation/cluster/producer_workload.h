@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,8 @@ class ProducerWorkload {
 
   void Next();
   void SendOne();
-  void CheckPartition(int partition, const std::vector<std::string>& values);
+  // The number of records that retention had removed.
+  size_t CheckPartition(int partition, const std::vector<std::optional<std::string>>& values);
 
   Cluster& cluster_;
   Random random_;

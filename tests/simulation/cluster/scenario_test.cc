@@ -70,7 +70,7 @@ class Scenario : public testing::TestWithParam<int> {
     SendAndWait(cluster_.LeaderOf("t", 0), "last");
     ASSERT_FALSE(acknowledged_.empty());
     EXPECT_EQ(acknowledged_.back(), "last");
-    const std::vector<std::string> all = cluster_.ReadAll("t", 0);
+    const auto all = cluster_.ReadAll("t", 0);
     for (const std::string& value : acknowledged_) {
       EXPECT_EQ(std::count(all.begin(), all.end(), value), 1) << value;
     }
@@ -225,7 +225,7 @@ TEST_P(Scenario, R37ATopicMadeAnewWhileABrokerWasAwayIsEmptyThere) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
   acknowledged_.clear();
   ExpectWholeAndNothingLost();
-  EXPECT_EQ(cluster_.ReadAll("t", 0), std::vector<std::string>{"last"});
+  EXPECT_EQ(cluster_.ReadAll("t", 0), std::vector<std::optional<std::string>>{"last"});
   const auto strays = plane().DiskOf(away).List("data/stray");
   ASSERT_TRUE(strays.ok());
   EXPECT_EQ(strays->size(), 1u);
@@ -250,6 +250,33 @@ TEST_P(Scenario, R28AFollowerWithAFullDiskComesBackByItself) {
   EXPECT_EQ(acknowledged_.size(), 201u) << "the other two went on";
   plane().DiskOf(full).SetCapacity(std::numeric_limits<uint64_t>::max());
   ExpectWholeAndNothingLost();
+}
+
+// Retention while a follower was away: it begins anew where the leader's log begins now, and what
+// is kept is there once.
+TEST_P(Scenario, AFollowerThatEndsBeforeTheLeadersLogBeginsAnew) {
+  ASSERT_EQ(
+      cluster_.CreateTopic("t", 1, 3, {{"segment.bytes", "1024"}, {"retention.bytes", "3000"}}),
+      "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  SendAndWait(leader, "first");
+  const int away = Others(leader).front();
+  plane().Crash(away);
+  for (int i = 0; i < 100; ++i) SendAndWait(leader, "v" + std::to_string(i));
+  const auto start_at = [&](int node) {
+    return plane().BrokerAt(node).replicas().Find(cluster_.IdOf("t", 0))->log().log_start();
+  };
+  ASSERT_TRUE(
+      cluster_.RunUntil(Duration::Seconds(90), [&] { return start_at(leader) > Offset(20); }));
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] {
+    return start_at(Others(leader).back()) == start_at(leader);
+  })) << "the other follower removes what the leader has removed";
+  plane().Start(away);
+  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(60), [this] { return cluster_.IsWhole("t"); }));
+  EXPECT_EQ(start_at(away), start_at(leader));
+  EXPECT_EQ(cluster_.counters().begun_anew, 1u);
+  EXPECT_EQ(cluster_.ReadAll("t", 0).size(), 101u);
+  EXPECT_EQ(cluster_.ReadAll("t", 0).back(), "v99");
 }
 
 // A stranger who says that it is a later process of a follower does not take its place.

@@ -71,8 +71,10 @@ class Run {
       clients_.push_back(producers_.back()->name());
     }
     clients_.push_back("client");
-    consumer_.emplace(cluster_, random_.Fork("consumer"), kTopic, swarm_.partitions);
-    consumer_->Start();
+    if (!swarm_.retention) {
+      consumer_.emplace(cluster_, random_.Fork("consumer"), kTopic, swarm_.partitions);
+      consumer_->Start();
+    }
     offsets_.emplace(cluster_, random_.Fork("offsets"), kTopic);
     offsets_->Start();
     if (swarm_.group_members > 0) {
@@ -139,7 +141,7 @@ class Run {
     const bool quiet =
         Await(kQuietWithin, "requests had no outcome", [&] { return IsIdle(); }) &&
         AwaitNowAndThen(kReadWithin, "the consumer has not read everything",
-                        [&] { return consumer_->IsAtEnd(); }) &&
+                        [&] { return !consumer_ || consumer_->IsAtEnd(); }) &&
         AwaitNowAndThen(kReadWithin, "the group has not read and committed everything",
                         [&] { return group_ == nullptr || group_->IsAtEnd(); });
     if (quiet) CheckFinal();
@@ -147,7 +149,7 @@ class Run {
 
   void CheckFinal() {
     for (const auto& producer : producers_) producer->CheckFinal();
-    consumer_->CheckFinal();
+    if (consumer_) consumer_->CheckFinal();
     if (group_ != nullptr) group_->CheckFinal();
     if (!swarm_.admin || cluster_.plane().Active() < 0) return;
     const MetadataImage& image = cluster_.plane().ImageOf(cluster_.plane().Active());
@@ -182,6 +184,8 @@ class Run {
     coverage.Count("batches compared", cluster_.counters().batches_compared);
     coverage.Count("partition leaders", cluster_.counters().leaders);
     coverage.Count("truncations", cluster_.counters().truncations);
+    coverage.Count("log starts moved", cluster_.counters().log_starts_moved);
+    coverage.Count("followers begun anew", cluster_.counters().begun_anew);
     coverage.Count("controllers became active", cluster_.plane().activations());
     const auto& admin = cluster_.plane().admin().counters();
     coverage.Count("other topics created", admin.created);

@@ -36,9 +36,16 @@ Swarm Swarm::Draw(Random random) {
   if (random.Chance(0.5)) {
     swarm.topic_settings["segment.bytes"] = std::to_string(random.Between(1'024, 20'000));
   }
+  if (random.Chance(0.2)) {
+    swarm.retention = true;
+    swarm.topic_settings["segment.bytes"] = std::to_string(random.Between(1'024, 5'000));
+    swarm.topic_settings["retention.bytes"] = std::to_string(random.Between(2'000, 20'000));
+    swarm.cluster.retention_check_interval = Ms(random.Between(300, 5'000));
+  }
   swarm.producers = random.Chance(0.7) ? 1 : 2;
   swarm.between_sends = Ms(random.Chance(0.4) ? 10 : 100);
-  if (random.Chance(0.5)) swarm.group_members = static_cast<int>(random.Between(1, 3));
+  if (random.Chance(0.5) && !swarm.retention)
+    swarm.group_members = static_cast<int>(random.Between(1, 3));
   swarm.admin = random.Chance(0.3);
   swarm.between_admin_requests = Ms(random.Between(100, 1'000));
   swarm.faults_for = Duration::Seconds(random.Between(20, 40));

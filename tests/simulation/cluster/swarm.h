@@ -22,6 +22,9 @@ struct Swarm {
   Duration between_sends;
   // Besides the one that reads everything.
   int group_members = 0;
+  // Whether old segments are removed: consumers that fall behind would miss records then, and there
+  // are none.
+  bool retention = false;
   // Whether an administrator makes and deletes other topics.
   bool admin = false;
   Duration between_admin_requests;

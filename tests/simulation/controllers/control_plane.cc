@@ -44,7 +44,7 @@ ControllerConfig ConfigOfController(int node) {
   return config;
 }
 
-BrokerConfig ConfigOfBroker(int node) {
+BrokerConfig ConfigOfBroker(int node, const ControlPlane::Options& options) {
   BrokerConfig config;
   config.broker_id = BrokerId(node);
   config.listener = EndpointOf(node);
@@ -52,6 +52,7 @@ BrokerConfig ConfigOfBroker(int node) {
   config.heartbeat_interval = Duration::Milliseconds(500);
   config.replica_lag_time_max = Duration::Seconds(10);
   config.file_delete_delay = Duration::Seconds(60);
+  config.retention_check_interval = options.retention_check_interval;
   for (int i = 0; i < ControlPlane::kControllers; ++i) config.controllers.push_back(EndpointOf(i));
   return config;
 }
@@ -196,7 +197,7 @@ void ControlPlane::StartBroker(int node) {
   h.background_executor = std::make_unique<SimExecutor>(scheduler_, *h.clock);
   h.syncs = std::make_unique<broker::ExecutorSyncs>(*h.storage_executor);
   auto made = broker::BrokerNode::Create(
-      ConfigOfBroker(node), IdentityOf(node),
+      ConfigOfBroker(node, options_), IdentityOf(node),
       {.transport = *h.transport,
        .executor = *h.executor,
        .partitions = *h.partitions_executor,
@@ -276,8 +277,10 @@ void ControlPlane::StopBroker(int node) {
   host(node).executor->Post([this, node, life = host(node).starts] {
     host(node).broker->Shutdown([this, node, life] {
       host(node).broker->Close([this, node, life](const absl::Status& closed) {
-        // A broker that never took part has nothing to close.
-        if (!closed.ok() && ErrorCodeOf(closed) != v1::NOT_READY) {
+        // A broker that never took part has nothing to close; one whose disk is full stops
+        // uncleanly.
+        if (!closed.ok() && ErrorCodeOf(closed) != v1::NOT_READY &&
+            ErrorCodeOf(closed) != v1::OUT_OF_RESOURCES) {
           Break(NameOf(node) + " does not close: " + Describe(closed));
         }
         scheduler_.After(Duration(), [this, node, life] {

@@ -47,6 +47,8 @@ class ControlPlane {
     DiskSpeed disks{};
     // Of brokers; see SimFileSystem::Options.
     double zero_tails = 0;
+    // Of brokers.
+    Duration retention_check_interval = Duration::Seconds(60);
     // Is told what happens, if not null; outlives this.
     std::ostream* text = nullptr;
   };

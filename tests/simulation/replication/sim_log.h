@@ -27,6 +27,10 @@ class SimLog : public replication::LeaderLog, public replication::FollowerLog {
   }
   LeaderEpoch last_epoch() const override;
   replication::EpochEnd EndOfEpoch(LeaderEpoch epoch) const override;
+  // Nothing is ever removed.
+  Offset log_start() const override { return Offset(0); }
+  absl::Status ResetTo(Offset) override { return absl::InternalError("nothing was removed"); }
+  absl::Status RemoveBefore(Offset) override { return absl::OkStatus(); }
   absl::Status TruncateTo(Offset end) override;
   absl::Status Append(const Buffer& batches) override;
 

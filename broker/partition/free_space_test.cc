@@ -1,0 +1,35 @@
+#include "broker/partition/free_space.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/error/error.h"
+#include "common/fs/sim_file_system.h"
+
+namespace conclave::broker {
+namespace {
+
+TEST(FreeSpaceTest, R28RecordsAreRefusedByNameUntilThereIsRoomAgain) {
+  SimFileSystem fs;
+  ASSERT_TRUE(fs.CreateDirectory("data").ok());
+  fs.SetCapacity(1'000);
+  FreeSpace space(fs, "data", 100);
+  space.Look();
+  EXPECT_TRUE(space.Check().ok());
+  {
+    auto file = *fs.Open("data/f", FileSystem::OpenMode::kCreate);
+    ASSERT_TRUE(file->Append(Buffer(std::string(901, 'x'))).ok());
+  }
+  EXPECT_TRUE(space.Check().ok()) << "as at the last look";
+  space.Look();
+  EXPECT_EQ(ErrorCodeOf(space.Check()), v1::OUT_OF_RESOURCES);
+  EXPECT_NE(space.Check().message().find("data has 99 bytes"), std::string::npos);
+  EXPECT_NE(space.Check().message().find("log.dir.free.bytes.min"), std::string::npos);
+  ASSERT_TRUE(fs.RemoveFile("data/f").ok());
+  space.Look();
+  EXPECT_TRUE(space.Check().ok());
+}
+
+}  // namespace
+}  // namespace conclave::broker
