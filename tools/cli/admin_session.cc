@@ -45,7 +45,13 @@ absl::StatusOr<std::string> FindLocalBootstrap() {
 
 int ReportNoBootstrap(const absl::Status& status) {
   const int code = Report(status);
-  return ErrorCodeOf(status) == v1::INVALID_REQUEST ? kWrongUsage : code;
+  switch (ErrorCodeOf(status)) {
+    case v1::INVALID_REQUEST:
+    case v1::INVALID_CONFIG:
+      return kWrongUsage;
+    default:
+      return code;
+  }
 }
 
 absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals) {

@@ -18,9 +18,9 @@
 namespace conclave::tools {
 
 // Where a command finds the cluster: --bootstrap, else CONCLAVE_BOOTSTRAP, else the nodes of the
-// local cluster in ./.conclave that run. INVALID_REQUEST: none is named (the error says how), or
-// the name is no address. NETWORK_EXCEPTION: the local one is stopped. INCONSISTENT_CLUSTER_ID:
-// another cluster answers in its place.
+// local cluster in ./.conclave that run. INVALID_REQUEST: none is named (the error says how).
+// INVALID_CONFIG: what is named is no address. NETWORK_EXCEPTION: the local one is stopped.
+// INCONSISTENT_CLUSTER_ID: another cluster answers in its place.
 absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals);
 // Returns the exit code for an error of FindBootstrap.
 int ReportNoBootstrap(const absl::Status& status);
