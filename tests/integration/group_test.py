@@ -144,7 +144,8 @@ class GroupTest(unittest.TestCase):
         return [{(p["topic"], p["partition"]) for p in m["partitions"]} for m in members]
 
     def committed(self):
-        return {o["partition"]: o["committed"] for o in self.describe()["offsets"]}
+        return {o["partition"]: o["committed"] for o in self.describe()["offsets"]
+                if o["committed"] is not None}
 
     def ends(self):
         return {p["partition"]: p["log_end_offset"] for p in self.partitions()

@@ -27,18 +27,22 @@ void AddHelpCommand(CLI::App& app, conclave::tools::Run& run) {
         const auto known =
             at->get_subcommands([&](const CLI::App* a) { return a->check_name(word); });
         if (known.empty()) {
-          std::cerr << "conclave: " << conclave::tools::ExplainUnknown(app, *words) << std::endl;
+          const std::string why = conclave::tools::ExplainUnknown(app, *words);
+          std::cerr << "conclave: "
+                    << (why.empty() ? "there is no command '" + word + "' there" : why)
+                    << std::endl;
           return conclave::tools::kWrongUsage;
         }
         at = known.front();
       }
-      // Its usage line names the commands above it.
-      std::string above;
+      // Not App::help, which would describe the subcommand that was parsed: this one. The usage
+      // line names the commands above.
+      std::string name = at->get_name();
       for (const CLI::App* up = at->get_parent(); up != nullptr; up = up->get_parent()) {
-        above = (up->get_parent() == nullptr ? "conclave" : up->get_name()) +
-                (above.empty() ? "" : " " + above);
+        name = up->get_name() + " " + name;
       }
-      std::cout << at->help(above) << std::flush;
+      std::cout << at->get_formatter()->make_help(at, name, CLI::AppFormatMode::Normal)
+                << std::flush;
       return conclave::tools::kDone;
     };
   });
