@@ -158,10 +158,10 @@ int Consume(const Globals& globals, const ConsumeArguments& arguments) {
 void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<ConsumeArguments>();
   CLI::App* consume = app.add_subcommand(
-      "consume",
-      "Print the records of a topic, by default those that come from now on, until it is stopped. "
-      "--timeout bounds requests, such as the look for the topic, and not the whole command: "
-      "--count and --exit-at-end end it");
+      "consume", "Print the records of a topic, by default those that come from now on");
+  consume->footer(
+      "--timeout bounds requests, such as the look for the topic, and not the whole command: that "
+      "ends with --count or --exit-at-end, or when it is stopped.");
   consume->fallthrough();
   consume->add_option("topic", arguments->topic, "Which")->required();
   CLI::Option* partition =

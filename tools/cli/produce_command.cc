@@ -201,12 +201,13 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<ProduceArguments>();
   CLI::App* produce = app.add_subcommand(
       "produce",
-      "Send records to a topic, one a line. --timeout is how long each record is tried for.\n"
+      "Send records to a topic, one a line. --timeout is how long each record is tried for");
+  produce->footer(
       "Records with a key go to the partition that Kafka's Java client would choose; those without "
       "stay with one partition for a batch's bytes (256 KiB), then go on to another at random, so "
-      "few short lines may all be in one.\n"
+      "that few short lines may all be in one.\n"
       "LONGEST GAP in the result: the longest time without an acknowledgement, in seconds, from "
-      "the beginning on; the time that input was waited for counts too");
+      "the beginning on. Time in which there was no input counts too.");
   produce->fallthrough();
   produce->add_option("topic", arguments->topic, "Where to")->required();
   produce->add_option("--file", arguments->file, "Read this instead of stdin");
@@ -222,7 +223,7 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
                 text = *std::move(separator);
                 return std::string();
               },
-              "TEXT"));
+              ""));
   produce
       ->add_option("--format", arguments->format,
                    "lines: a line is a value. json: a line is an object with value, and as wanted "
