@@ -290,8 +290,12 @@ void Segment::AppendTimeEntry() {
 
 absl::Status Segment::FlushIndexes() {
   AppendTimeEntry();
-  if (absl::Status status = index_->Flush(); !status.ok()) return status;
-  return time_index_->Flush();
+  for (IndexFile* index : {index_.get(), time_index_.get()}) {
+    const absl::Status flushed = index->Flush();
+    // They are hints: on a full disk they stay in memory, and the next start reads more of the log.
+    if (!flushed.ok() && ErrorCodeOf(flushed) != v1::OUT_OF_RESOURCES) return flushed;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Segment::TruncateTo(Offset offset) {

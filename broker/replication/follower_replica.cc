@@ -52,12 +52,14 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
 FollowerReplica::Next FollowerReplica::OnBeginAt(Session session, LeaderEpoch leader_epoch,
                                                  Offset log_start) {
   if (!IsCurrent(session, leader_epoch)) return Dropped{};
-  if (log_start <= log_.position().end) {
+  if (log_start < high_watermark_) {
     open_ = false;
-    return Stopped{MakeError(
-        v1::UNKNOWN_SERVER_ERROR,
-        absl::StrCat("the leader says that its log begins at ", log_start.value(),
-                     ", after this one, which goes on to ", log_.position().end.value()))};
+    return Stopped{
+        MakeError(v1::UNKNOWN_SERVER_ERROR,
+                  absl::StrCat("the leader says that this log has nothing of its own, which begins "
+                               "at ",
+                               log_start.value(), ", and here records up to ",
+                               high_watermark_.value(), " are known to be committed"))};
   }
   if (absl::Status reset = log_.ResetTo(log_start); !reset.ok()) {
     open_ = false;

@@ -74,7 +74,7 @@ class FollowerReplica {
   using Next = std::variant<Nothing, Dropped, Position, Stopped>;
   Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
-  // This log ends before the leader's begins.
+  // This log has nothing that the leader's still has.
   Next OnBeginAt(Session session, LeaderEpoch leader_epoch, Offset log_start);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 

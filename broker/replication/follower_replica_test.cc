@@ -168,9 +168,9 @@ TEST_F(FollowerReplicaTest, ALogThatEndsBeforeTheLeadersBeginsAnewThere) {
   EXPECT_EQ(position->log.end, Offset(9));
   EXPECT_EQ(follower.high_watermark(), Offset(9));
   EXPECT_EQ(log_.start, Offset(9));
-  // A leader that says so of a log that reaches into its own is wrong: nothing is dropped.
+  // What is known to be committed a leader has, or has removed: nothing is dropped.
   EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(
-      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(9))));
+      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(8))));
   EXPECT_EQ(log_.position().end, Offset(9));
 }
 

@@ -100,13 +100,16 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   follower.session = position.session;
   follower.agreed = false;
 
+  const Offset log_start = log_.log_start();
+  if (position.log.end < log_start) return BeginAt{log_start};
   if (position.last_epoch != kNoEpoch) {
     const EpochEnd ours = log_.EndOfEpoch(position.last_epoch);
+    // Of what it has nothing is left here, and what is left here it has not.
+    if (ours.epoch == kNoEpoch && log_start > Offset(0)) return BeginAt{log_start};
     if (ours.epoch != position.last_epoch || position.log.end > ours.end) return ours;
   } else if (position.log.end > log_position_.end) {
-    return EpochEnd{kNoEpoch, log_.log_start()};
+    return EpochEnd{kNoEpoch, log_start};
   }
-  if (position.log.end < log_.log_start()) return BeginAt{log_.log_start()};
   follower.agreed = true;
   follower.next = position.log.end;
   follower.told_high_watermark = Offset(-1);

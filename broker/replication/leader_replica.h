@@ -87,7 +87,8 @@ class LeaderReplica {
   // The logs agree up to the position: sending begins there.
   struct Agreed {};
   // They do not: the follower truncates by this and positions itself again.
-  // It ends before the leader's log begins: it drops everything and positions itself there.
+  // It ends before the leader's log begins, or has only records older than any that is left there:
+  // it drops everything and positions itself there.
   struct BeginAt {
     Offset log_start;
   };

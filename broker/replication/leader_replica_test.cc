@@ -292,6 +292,8 @@ TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
   EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 0, -1)));
   EXPECT_TRUE(Agrees(Position(2, 12, -1, 2)));
   EXPECT_TRUE(Agrees(Position(3, 12, 4, 2)));
+  // Beyond the start, and with records older than any that is left.
+  EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 14, 3, 3)));
 }
 
 }  // namespace

@@ -105,9 +105,13 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
 int main(int argc, char** argv) {
   return conclave::ServerMain(
       argc, argv,
-      {.description =
+      {.name = "conclave-broker",
+       .description =
            "conclave-broker: keeps a Conclave cluster's partitions and serves its clients.\n"
            "Its data directory is formatted once with 'conclave storage format --role broker'.",
+       .example = {{"broker.id", "1"},
+                   {"data.dir", "/var/lib/conclave/broker"},
+                   {"controllers", "c1:7300,c2:7300,c3:7300"}},
        .schema = conclave::BrokerSettings(),
        .run = conclave::broker::Run});
 }

@@ -235,11 +235,10 @@ void Consumer::LookedUp(const TopicPartition& name, uint64_t generation,
         from.value() < 0 ? "there is no position"
                          : absl::StrCat("position ", from.value(), " cannot be kept (",
                                         std::string(partition->reset_reason.message()), ")");
-    return Fail(
-        name, *partition,
-        MakeError(v1::OFFSET_OUT_OF_RANGE,
-                  absl::StrCat(ToString(name), ": ", what, ", and the reset policy is none; ",
-                               bounds, "; seek to where to go on")));
+    return Fail(name, *partition,
+                MakeError(v1::OFFSET_OUT_OF_RANGE, absl::StrCat(ToString(name), ": ", what,
+                                                                ", and the reset policy is none; ",
+                                                                bounds, "; say where to go on")));
   }
   partition->resetting = false;
   ConsumerEvent event{ConsumerEvent::Kind::kReset, name, from, position, partition->reset_reason};
@@ -370,6 +369,9 @@ void Consumer::ServePartitions() {
     } else if (topic != nullptr && (!IsRetriable(topic->status) ||
                                     now >= it->asked_at + options_.unknown_topic_timeout)) {
       answer = topic->status;
+    } else if (metadata_.nobody_serves()) {
+      // Asking again would bring the same.
+      answer = metadata_.last_failure();
     } else if (now >= it->deadline) {
       const absl::Status& last = metadata_.last_failure();
       answer = MakeError(v1::REQUEST_TIMED_OUT,

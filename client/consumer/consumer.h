@@ -106,8 +106,8 @@ struct PartitionRecords {
   std::vector<std::shared_ptr<const BatchReader>> keep;
 };
 
-// Reads partitions that it is assigned by its user. (A group's member will drive Assign from the
-// group's assignments.)
+// Reads partitions that it is assigned by its user; for a member of a group, GroupConsumer assigns
+// what the group gives it.
 //
 // One stream to each broker carries the partitions that it leads; it is opened anew, at the
 // position, when assignment or leaders change or it breaks. A change of leader, or any error but
@@ -161,7 +161,7 @@ class Consumer : private FetchConnection::Owner {
   void ListOffsets(OffsetQuery query, MonotonicTime deadline, OffsetLookup::Done done);
 
   // The partitions of a topic. UNKNOWN_TOPIC_OR_PARTITION: the cluster has said for a while that
-  // there is none.
+  // there is none. UNSUPPORTED_VERSION: the bootstrap addresses are no brokers'.
   using PartitionsDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<PartitionIndex>>)>;
   void Partitions(const std::string& topic, MonotonicTime deadline, PartitionsDone done);
 

@@ -73,6 +73,7 @@ void MetadataCache::Answered(const std::string& endpoint,
   const MonotonicTime now = executor_.clock().Now();
   last_failure_ = response.ok() ? CheckAnswer(*response) : response.status();
   if (!last_failure_.ok()) {
+    not_served_ = ErrorCodeOf(last_failure_) == v1::UNSUPPORTED_VERSION ? not_served_ + 1 : 0;
     VLOG(1) << "metadata from " << endpoint << ": " << Describe(last_failure_);
     Failed(endpoint);
     ask_not_before_ = now + failed_pause_.Next(random_);
@@ -201,6 +202,10 @@ bool MetadataCache::Learn(const TopicPartition& partition, const v1::NodeHint& h
   if (!hint.endpoint().empty()) brokers_[leader] = hint.endpoint();
   changed_();
   return true;
+}
+
+bool MetadataCache::nobody_serves() const {
+  return cluster_id_.empty() && not_served_ >= Candidates().size();
 }
 
 std::vector<std::string> MetadataCache::Candidates() const {

@@ -97,6 +97,8 @@ class MetadataCache {
   const std::string& endpoint() const { return endpoint_; }
   void Failed(const std::string& endpoint);
 
+  // Every address there is has answered that it does not serve metadata, and none ever has.
+  bool nobody_serves() const;
   // Why the last try failed; OK if it did not.
   const absl::Status& last_failure() const { return last_failure_; }
   uint64_t metadata_index() const { return index_; }
@@ -134,6 +136,8 @@ class MetadataCache {
   Backoff unchanged_pause_;
   Backoff failed_pause_;
   absl::Status last_failure_;
+  // Answers in a row that the service is not there.
+  size_t not_served_ = 0;
   uint64_t asked_ = 0;
   Lifetime lifetime_;
 };

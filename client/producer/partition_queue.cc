@@ -218,8 +218,8 @@ void PartitionQueue::Settle() {
 
 absl::Status PartitionQueue::Expired(const ProduceBatch& batch,
                                      const absl::Status& obstacle) const {
-  const std::string waited =
-      absl::StrCat(options_.delivery_timeout.milliseconds(), " ms (delivery.timeout.ms)");
+  const std::string waited = absl::StrCat(options_.delivery_timeout.milliseconds(), " ms (",
+                                          options_.delivery_timeout_name, ")");
   if (batch.state == State::kInFlight || batch.uncertain) {
     return MakeError(
         v1::REQUEST_TIMED_OUT,

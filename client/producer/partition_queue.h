@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +42,7 @@ class PartitionQueue {
     Compression codec = Compression::kNone;
     Duration linger;
     Duration delivery_timeout = Duration::Seconds(120);
+    std::string delivery_timeout_name = "delivery.timeout.ms";
     bool idempotent = true;
     // Acks none: what is passed to the network is done, and nothing uncertain is sent again.
     bool answered = true;

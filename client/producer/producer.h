@@ -39,6 +39,8 @@ struct ProducerOptions {
   // What becomes of a record is told within this time of Send, somewhat later at most
   // (delivery.timeout.ms, KIP-91).
   Duration delivery_timeout = Duration::Seconds(120);
+  // What errors call the delivery timeout: the name under which the program's user sets it.
+  std::string delivery_timeout_name = "delivery.timeout.ms";
   // What brokers are given to have a batch replicated (request.timeout.ms). Five seconds later a
   // connection without an answer is given up, so it should be well below the delivery timeout.
   Duration request_timeout = Duration::Seconds(30);

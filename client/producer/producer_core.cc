@@ -19,6 +19,7 @@ PartitionQueue::Options QueueOptions(const ProducerOptions& options) {
   queue.codec = options.compression;
   queue.linger = options.linger;
   queue.delivery_timeout = options.delivery_timeout;
+  queue.delivery_timeout_name = options.delivery_timeout_name;
   queue.answered = options.acks != v1::ACKS_NONE;
   queue.idempotent = options.idempotent && queue.answered;
   queue.max_in_flight = options.max_in_flight;
@@ -205,8 +206,8 @@ void Producer::Core::RouteWaiting(MonotonicTime now) {
       FailEntry(std::move(topic.waiting.front()), PartitionIndex(-1),
                 MakeError(v1::LEADER_NOT_AVAILABLE,
                           absl::StrCat("no broker told of topic \"", name, "\" within ",
-                                       options_.delivery_timeout.milliseconds(),
-                                       " ms (delivery.timeout.ms): ",
+                                       options_.delivery_timeout.milliseconds(), " ms (",
+                                       options_.delivery_timeout_name, "): ",
                                        last.ok() ? "none knows it" : std::string(last.message()))));
       topic.waiting.pop_front();
     }
@@ -307,6 +308,7 @@ void Producer::Core::OnAnswer(const ProduceConnection& from, const ProduceConnec
                               const v1::ProducePartitionResult& result) {
   const v1::ErrorCode code = result.error().code();
   if (code == v1::NONE || code == v1::DUPLICATE_SEQUENCE_NUMBER) {
+    last_failure_ = absl::OkStatus();
     PartitionQueue& queue = QueueOf(item.partition);
     queue.Succeeded(*item.batch, Offset(result.base_offset()));
     Collect(queue);
@@ -322,6 +324,7 @@ void Producer::Core::OnLost(const ProduceConnection& from, const ProduceConnecti
 
 void Producer::Core::Failed(const ProduceConnection& from, const ProduceConnection::Item& item,
                             const absl::Status& status, bool unknown) {
+  last_failure_ = status;
   bool moved = metadata_.Learn(item.partition, ErrorFromStatus(status).hint());
   if (!moved) {
     // Another partition's refusal, or a refresh, may have told it before.
@@ -371,8 +374,13 @@ void Producer::Core::Close(Duration timeout, absl::AnyInvocable<void()> done) {
 }
 
 void Producer::Core::Abort() {
-  const absl::Status why =
-      MakeError(v1::NOT_READY, "the producer was closed before the records were done");
+  std::string message = "the producer was closed before the records were done";
+  if (!last_failure_.ok()) {
+    absl::StrAppend(&message, "; the last failure: ", Describe(last_failure_));
+  } else if (!metadata_.last_failure().ok()) {
+    absl::StrAppend(&message, "; the last failure: ", Describe(metadata_.last_failure()));
+  }
+  const absl::Status why = MakeError(v1::NOT_READY, std::move(message));
   connections_.clear();
   for (auto& [name, topic] : topics_) FailWaiting(topic, why);
   for (auto& [partition, queue] : queues_) {

@@ -146,6 +146,8 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
     std::shared_ptr<ProduceBatch> batch;
   };
   std::vector<Completed> completed_;
+  // Of a batch, since one was last acknowledged.
+  absl::Status last_failure_;
 
   // Records not done by generation; a flush waits for those up to its own.
   uint64_t generation_ = 1;

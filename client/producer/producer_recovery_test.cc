@@ -111,6 +111,34 @@ TEST_F(ProducerTest, GivesUpAfterTheDeliveryTimeout) {
   EXPECT_EQ(cluster_.world().At("t", 0).Values(), (std::vector<std::string>{"r0", "r2"}));
 }
 
+TEST_F(ProducerTest, ClosedBeforeTheEndItTellsTheLastFailure) {
+  cluster_.world().CreateTopic("t", 1);
+  options_.delivery_timeout_name = "--patience";
+  Make();
+  SendSlowly(0, 1);
+  ASSERT_TRUE(Done(1));
+  cluster_.Stop(1);
+  ASSERT_TRUE(Send("r1").ok());
+  bool closed = false;
+  producer_->Close(Duration::Seconds(5), [&] { closed = true; });
+  ASSERT_TRUE(cluster_.RunUntil([&] { return closed; }));
+  const std::string message(deliveries_.at("r1").status.message());
+  EXPECT_NE(message.find("closed before"), std::string::npos) << message;
+  EXPECT_NE(message.find("last failure: NETWORK_EXCEPTION"), std::string::npos) << message;
+}
+
+TEST_F(ProducerTest, TheErrorNamesTheTimeoutAsTheUserKnowsIt) {
+  cluster_.world().CreateTopic("t", 1);
+  options_.delivery_timeout = Duration::Seconds(3);
+  options_.delivery_timeout_name = "--patience";
+  Make();
+  cluster_.world().TakeLeader("t", 0);
+  ASSERT_TRUE(Send("r0").ok());
+  ASSERT_TRUE(Done(1));
+  const std::string message(deliveries_.at("r0").status.message());
+  EXPECT_NE(message.find("3000 ms (--patience)"), std::string::npos) << message;
+}
+
 TEST_F(ProducerTest, ABlackHoleEndsInAnUnknownOutcomeAndANewEpoch) {
   cluster_.world().CreateTopic("t", 1);
   options_.delivery_timeout = Duration::Seconds(5);

@@ -1,37 +1,44 @@
 #include "common/config/broker_config.h"
 
 #include "common/config/definitions.h"
+#include "common/config/topic_config.h"
 
 namespace conclave {
 
 const SettingsSchema& BrokerSettings() {
-  static const auto* const kSchema = new SettingsSchema(
-      "broker",
-      {
-          RequiredId("broker.id", "The broker's number."),
-          EndpointSetting("listener", "localhost:7400",
-                          "Where the broker listens. Port 0: chosen, and printed."),
-          OptionalEndpoint("advertised.listener", "what the listener is bound to",
-                           "What clients and other brokers connect to."),
-          RequiredText("data.dir", "Directory of the partitions' logs."),
-          RequiredEndpointList("controllers", "Controllers to register with; one is enough."),
-          OptionalText("rack", "none",
-                       "Where the broker stands; replicas of a partition are spread over racks."),
-          MillisecondsSetting("broker.heartbeat.interval.ms", 500, 10, 600000,
-                              "How often the broker tells the active controller that it lives."),
-          MillisecondsSetting(
-              "replica.lag.time.max.ms", 10000, 100, 3600000,
-              "A follower that has not caught up for so long leaves the in-sync replicas."),
-          MillisecondsSetting("file.delete.delay.ms", 60000, 0, 7LL * 24 * 3600 * 1000,
-                              "How long the logs of a deleted topic are kept aside."),
-          MillisecondsSetting("log.retention.check.interval.ms", 60000, 100, 24LL * 3600 * 1000,
-                              "How often the broker looks for segments that retention removes."),
-          IntegerSetting("log.dir.free.bytes.min", 64 * 1024 * 1024, 0, INT64_MAX,
-                         "Room on the disk of data.dir, in bytes, under which records are refused; "
-                         "reading and deleting go on. 0: until it is full."),
-          IntegerSetting("log.sync.threads", 4, 1, 64,
-                         "Threads that sync logs, so that dirty files are synced side by side."),
-      });
+  static const auto* const kSchema = [] {
+    auto* schema = new SettingsSchema(
+        "broker",
+        {
+            RequiredId("broker.id", "The broker's number."),
+            EndpointSetting("listener", "localhost:7400",
+                            "Where the broker listens. Port 0: chosen, and printed."),
+            OptionalEndpoint("advertised.listener", "what the listener is bound to",
+                             "What clients and other brokers connect to."),
+            RequiredText("data.dir", "Directory of the partitions' logs."),
+            RequiredEndpointList("controllers", "Controllers to register with; one is enough."),
+            OptionalText("rack", "none",
+                         "Where the broker stands; replicas of a partition are spread over racks."),
+            MillisecondsSetting("broker.heartbeat.interval.ms", 500, 10, 600000,
+                                "How often the broker tells the active controller that it lives."),
+            MillisecondsSetting(
+                "replica.lag.time.max.ms", 10000, 100, 3600000,
+                "A follower that has not caught up for so long leaves the in-sync replicas."),
+            MillisecondsSetting("file.delete.delay.ms", 60000, 0, 7LL * 24 * 3600 * 1000,
+                                "How long the logs of a deleted topic are kept aside."),
+            MillisecondsSetting("log.retention.check.interval.ms", 60000, 100, 24LL * 3600 * 1000,
+                                "How often the broker looks for segments that retention removes."),
+            IntegerSetting("log.dir.free.bytes.min", 64 * 1024 * 1024, 0, INT64_MAX,
+                           "Room on the disk of data.dir, in bytes, under which records are "
+                           "refused; reading and deleting go on. 0: until it is full."),
+            IntegerSetting("log.sync.threads", 4, 1, 64,
+                           "Threads that sync logs, so that dirty files are synced side by side."),
+        });
+    schema->NameOther(TopicSettings(),
+                      "give it with 'conclave topic create NAME --config key=value', or change it "
+                      "with 'conclave topic alter NAME --set key=value'");
+    return schema;
+  }();
   return *kSchema;
 }
 
@@ -46,8 +53,8 @@ absl::StatusOr<BrokerConfig> MakeBrokerConfig(const Settings& settings) {
   config.heartbeat_interval = settings.Milliseconds("broker.heartbeat.interval.ms");
   config.replica_lag_time_max = settings.Milliseconds("replica.lag.time.max.ms");
   config.file_delete_delay = settings.Milliseconds("file.delete.delay.ms");
-  config.free_bytes_min = static_cast<uint64_t>(settings.Integer("log.dir.free.bytes.min"));
   config.retention_check_interval = settings.Milliseconds("log.retention.check.interval.ms");
+  config.free_bytes_min = static_cast<uint64_t>(settings.Integer("log.dir.free.bytes.min"));
   config.sync_threads = static_cast<int>(settings.Integer("log.sync.threads"));
   if (auto status = CheckAdvertised(config.listener, config.advertised_listener); !status.ok())
     return status;

@@ -133,7 +133,17 @@ const std::string& SettingsSchema::Nearest(std::string_view key) const {
       ->key;
 }
 
+void SettingsSchema::NameOther(const SettingsSchema& other, std::string advice) {
+  other_ = &other;
+  other_advice_ = std::move(advice);
+}
+
 absl::Status SettingsSchema::UnknownKey(std::string_view key) const {
+  if (other_ != nullptr && other_->Find(key) != nullptr) {
+    return MakeError(v1::INVALID_CONFIG,
+                     absl::StrCat("'", std::string(key), "' is a ", other_->scope(),
+                                  " setting and no ", scope_, " setting; ", other_advice_));
+  }
   return MakeError(v1::INVALID_CONFIG,
                    absl::StrCat("there is no ", scope_, " setting '",
                                 absl::CHexEscape(std::string(key.substr(0, kShownLength))),

@@ -61,6 +61,10 @@ class SettingsSchema {
   // `scope` names the kind in messages: "topic", "broker".
   SettingsSchema(std::string scope, std::vector<SettingDefinition> definitions);
 
+  // Settings that a user may well look for here, and where they are given: for the error that
+  // refuses them. `other` lives as long as this.
+  void NameOther(const SettingsSchema& other, std::string advice);
+
   const std::string& scope() const { return scope_; }
   const std::vector<SettingDefinition>& definitions() const { return definitions_; }
 
@@ -76,6 +80,8 @@ class SettingsSchema {
  private:
   std::string scope_;
   std::vector<SettingDefinition> definitions_;
+  const SettingsSchema* other_ = nullptr;
+  std::string other_advice_;
 };
 
 // Values of a schema's settings: what was given, and defaults for the rest. Holds checked values

@@ -92,5 +92,13 @@ TEST(SettingsFileTest, WhatIsMissingOrContradictsIsNamed) {
   EXPECT_FALSE(LoadSettings(ControllerSettings(), "/no/such/file", {}).ok());
 }
 
+TEST(SettingsOfOthersTest, ATopicsSettingIsNamedAsSuch) {
+  const absl::Status status = BrokerSettings().UnknownKey("retention.ms");
+  EXPECT_EQ(ErrorCodeOf(status), v1::INVALID_CONFIG);
+  const std::string message(status.message());
+  EXPECT_NE(message.find("is a topic setting"), std::string::npos) << message;
+  EXPECT_NE(message.find("conclave topic alter"), std::string::npos) << message;
+}
+
 }  // namespace
 }  // namespace conclave

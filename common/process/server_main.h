@@ -2,6 +2,7 @@
 #define CONCLAVE_COMMON_PROCESS_SERVER_MAIN_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -15,8 +16,11 @@
 namespace conclave {
 
 struct ServerProgram {
+  std::string name;
   // The first lines of --help.
   std::string description;
+  // Values of required settings, by key, for the command line that --help shows.
+  std::map<std::string, std::string> example;
   // Lives as long as the process.
   const SettingsSchema& schema;
   // Serves until a signal comes, or tells why it cannot. All required settings are there.

@@ -71,6 +71,13 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& where
       if (any.UnpackTo(&error) && error.code() != v1::NONE) return StatusFromError(error);
     }
   }
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
+    // What gRPC itself answers where no handler is registered; ours have more to say.
+    return MakeError(v1::UNSUPPORTED_VERSION,
+                     absl::StrCat(where,
+                                  " does not offer this service; it may be a controller, "
+                                  "which serves no data: name brokers instead"));
+  }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       absl::StrCat(where, ": ", status.error_message()));
 }

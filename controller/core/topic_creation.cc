@@ -63,7 +63,7 @@ class TopicCreation {
     const TopicId new_id = wanted_id->IsNone() ? NewTopicId() : *wanted_id;
     auto id = AddRecords(topic.name(), new_id, *configs, *assignments);
     if (!id.ok()) return id.status();
-    canonical_names_.insert(CanonicalTopicName(topic.name()));
+    canonical_names_.emplace(CanonicalTopicName(topic.name()), topic.name());
     partitions_ += assignments->size();
     result.set_partitions(static_cast<int32_t>(assignments->size()));
     result.set_replication_factor(static_cast<int32_t>(assignments->front().size()));
@@ -128,11 +128,13 @@ class TopicCreation {
     if (existing != nullptr && existing->name == name) {
       return MakeError(v1::TOPIC_ALREADY_EXISTS, absl::StrCat("topic ", name, " exists already"));
     }
-    if (existing != nullptr || canonical_names_.contains(CanonicalTopicName(name))) {
+    const auto earlier = canonical_names_.find(CanonicalTopicName(name));
+    if (existing != nullptr || earlier != canonical_names_.end()) {
       return MakeError(
           v1::INVALID_TOPIC,
           absl::StrCat("topic name ", name, " collides with topic ",
-                       existing != nullptr ? existing->name : "of this request",
+                       existing != nullptr ? existing->name : earlier->second,
+                       existing != nullptr ? "" : " of the same request",
                        ": '.' and '_' are one in the names of metrics; choose another name"));
     }
     return absl::OkStatus();
@@ -289,7 +291,8 @@ class TopicCreation {
   v1::MetadataBatch batch_;
   size_t bytes_ = 0;
   size_t partitions_ = 0;
-  std::set<std::string> canonical_names_;
+  // Of the request's topics so far; each with the name it came as.
+  std::map<std::string, std::string> canonical_names_;
 };
 
 }  // namespace

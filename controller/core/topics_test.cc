@@ -100,6 +100,15 @@ TEST_F(TopicsTest, R38Names) {
   EXPECT_EQ(CodeOf(Named("__consumer_offsets"), Requester::kCluster), v1::TOPIC_ALREADY_EXISTS);
 }
 
+TEST_F(TopicsTest, R38NamesThatCollideInOneRequestAreBothNamed) {
+  const auto response = Send({Named("x.y"), Named("x_y")});
+  EXPECT_EQ(response.topics(0).error().code(), v1::NONE);
+  EXPECT_EQ(response.topics(1).error().code(), v1::INVALID_TOPIC);
+  EXPECT_NE(response.topics(1).error().message().find("x_y collides with topic x.y of the same"),
+            std::string::npos)
+      << response.topics(1).error().message();
+}
+
 TEST_F(TopicsTest, R38PartitionCounts) {
   EXPECT_EQ(CodeOf(WithCounts("t", 0, 1)), v1::INVALID_PARTITIONS);
   EXPECT_EQ(CodeOf(WithCounts("t", -1, 1)), v1::INVALID_PARTITIONS);

@@ -88,10 +88,12 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
 int main(int argc, char** argv) {
   return conclave::ServerMain(
       argc, argv,
-      {.description =
+      {.name = "conclave-controller",
+       .description =
            "conclave-controller: one member of the quorum that keeps a Conclave cluster's "
            "metadata.\n"
            "Its data directory is formatted once with 'conclave storage format --role controller'.",
+       .example = {{"node.id", "1"}, {"data.dir", "/var/lib/conclave/controller"}},
        .schema = conclave::ControllerSettings(),
        .run = conclave::controller::Run});
 }

@@ -2,12 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import unittest
 
 import test_main
-from conclave_cluster import CONCLAVE, Cluster, run, wait_until
+from conclave_cluster import BROKER, CONCLAVE, CONTROLLER, Cluster, run, wait_until
 
 
 class CliTest(unittest.TestCase):
@@ -169,8 +170,192 @@ class CliTest(unittest.TestCase):
         self.assertIn("broker-3", self.refused("cluster", "kill", "broker-9", *directory))
         self.assertIn("is running", self.refused("cluster", "restart", "broker-1", *directory))
         self.assertIn("--all", self.refused("cluster", "kill", *directory))
-        self.assertIn("cluster start",
-                      self.refused("cluster", "status", "--dir", "/nonexistent"))
+        for verb in (["status"], ["stop"], ["kill", "--all"]):
+            error = self.refused("cluster", *verb, "--dir", "/nonexistent")
+            self.assertIn("INVALID_REQUEST", error)
+            self.assertIn("cluster start", error)
+        self.assertFalse(os.path.exists("/nonexistent"))
+
+
+    def test_settings_of_a_topic_are_changed_later(self):
+        self.cluster.must("topic", "create", "altered", "--config", "segment.ms=1000")
+        altered = self.cluster.json("topic", "alter", "altered", "--set", "retention.ms=5000",
+                                    "--set", "max.message.bytes=4096", "--unset", "segment.ms")
+        self.assertEqual(altered["name"], "altered")
+        self.assertEqual(altered["config"]["retention.ms"], {"value": "5000", "origin": "topic"})
+        self.assertEqual(altered["config"]["segment.ms"]["origin"], "default")
+        described = self.cluster.json("topic", "describe", "altered")["topics"][0]
+        self.assertEqual(described["config"], altered["config"])
+        self.assertIn("retention.ms", self.refused("topic", "alter", "altered", "--set",
+                                                   "retention.mss=1"))
+        self.assertIn("UNKNOWN_TOPIC_OR_PARTITION", self.refused("topic", "alter", "nothing",
+                                                                 "--unset", "retention.ms"))
+        self.refused("topic", "alter", "altered", code=2)
+
+    def test_names_that_collide_in_one_request_are_both_named(self):
+        result = self.cluster.cli("topic", "create", "x.y", "x_y")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("x_y collides with topic x.y", result.stderr)
+
+    def test_what_is_unknown_is_compared_with_what_there_is(self):
+        for arguments, near in ((["topic", "descibe", "t"], "'describe'"),
+                                (["brokers", "list"], "'broker'"),
+                                (["topic", "create", "t", "--partition", "3"], "'--partitions'"),
+                                (["topic"], "create, list")):
+            result = run(CONCLAVE, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(near, result.stderr)
+
+    def test_version_and_help(self):
+        self.assertRegex(run(CONCLAVE, "--version").stdout, r"^conclave \d")
+        self.assertEqual(run(CONCLAVE, "help").stdout, run(CONCLAVE, "--help").stdout)
+        self.assertIn("--partitions", run(CONCLAVE, "help", "topic", "create").stdout)
+        self.assertEqual(run(CONCLAVE, "help", "topci").returncode, 2)
+
+    def test_servers_help_with_their_settings(self):
+        for program, setting in ((BROKER, "broker.id"), (CONTROLLER, "node.id")):
+            text = run(program, "--help").stdout
+            self.assertIn("docs/configuration.md", text)
+            self.assertIn(f"--set {setting}=1", text)
+            self.assertIn("data.dir: a text", text)
+        refused = run(BROKER, "--set", "retention.ms=5")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("topic setting", refused.stderr)
+        self.assertIn("topic alter", refused.stderr)
+
+    def test_data_commands_want_a_broker(self):
+        controller = self.cluster.node("controller-1")["endpoint"]
+        for command in (["produce", "t"], ["consume", "t"]):
+            result = run(CONCLAVE, *command, "--bootstrap", controller)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(controller, result.stderr)
+            self.assertIn("name brokers instead", result.stderr)
+
+    def test_dump_knows_an_index_and_names_what_is_not_there(self):
+        self.cluster.must("topic", "create", "files")
+        self.cluster.must("produce", "files", "--file", __file__)
+        leader = self.cluster.json("topic", "describe", "files")["topics"][0]["partitions"][0][
+            "leader"]
+        partition = os.path.join(self.cluster.node(f"broker-{leader}")["data_dir"], "files-0")
+        for suffix in ("index", "timeindex"):
+            path = os.path.join(partition, "0" * 20 + "." + suffix)
+            self.assertEqual(self.cluster.must("dump", "segment", path),
+                             self.cluster.must("dump", "index", path))
+        error = self.refused("dump", "segment", os.path.join(partition, "nosuch.log"))
+        self.assertIn("INVALID_REQUEST", error)
+        self.assertIn("nosuch.log", error)
+
+
+class LocalClusterTest(unittest.TestCase):
+    """What finds the cluster through ./.conclave works on that one or on none."""
+
+    def setUp(self):
+        self.here = tempfile.TemporaryDirectory()
+        self.addCleanup(self.here.cleanup)
+
+    def make(self, **nodes):
+        cluster = Cluster(**nodes)
+        self.addCleanup(cluster.close)
+        return cluster
+
+    def local(self, cluster, *arguments):
+        link = os.path.join(self.here.name, ".conclave")
+        if not os.path.islink(link):
+            os.symlink(cluster.dir, link)
+        env = {k: v for k, v in os.environ.items() if k != "CONCLAVE_BOOTSTRAP"}
+        return run(CONCLAVE, *arguments, cwd=self.here.name, env=env)
+
+    def states(self, cluster):
+        nodes = cluster.json("cluster", "status", "--dir", cluster.dir)["nodes"]
+        return {n["name"]: n["state"] for n in nodes}
+
+    def test_a_cluster_that_is_stopped_is_said_to_be(self):
+        cluster = self.make(controllers=1, brokers=2)
+        self.assertEqual(self.local(cluster, "topic", "list").returncode, 0)
+        cluster.kill("broker-1")
+        result = self.local(cluster, "topic", "create", "t")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cluster.must("cluster", "stop", "--dir", cluster.dir)
+        for command in (["topic", "list"], ["produce", "t"], ["group", "list"]):
+            result = self.local(cluster, *command)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn("is stopped", result.stderr)
+            self.assertIn("conclave cluster start", result.stderr)
+
+    def test_another_cluster_in_its_place_is_left_alone(self):
+        cluster = self.make(controllers=1, brokers=1)
+        other = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(run, CONCLAVE, "cluster", "kill", "--all", "--dir", other)
+        started = run(CONCLAVE, "cluster", "start", "--dir", other, "--controllers", 1,
+                      "--brokers", 1, "--output", "json")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        self.assertIn("free ones were chosen", started.stderr)
+        description = json.loads(started.stdout)
+        path = os.path.join(cluster.dir, "cluster.json")
+        with open(path, encoding="utf-8") as file:
+            state = json.load(file)
+        for node, elsewhere in zip(state["nodes"], description["nodes"]):
+            self.assertNotEqual(node["endpoint"], elsewhere["endpoint"])
+            node["endpoint"] = elsewhere["endpoint"]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(state, file)
+        for command in (["topic", "create", "t"], ["cluster", "start", "--timeout", 1]):
+            result = self.local(cluster, *command)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("INCONSISTENT_CLUSTER_ID", result.stderr)
+            self.assertIn(description["cluster_id"], result.stderr)
+        topics = run(CONCLAVE, "topic", "list", "--bootstrap", description["bootstrap"],
+                     "--output", "json")
+        self.assertEqual(json.loads(topics.stdout)["topics"], [])
+
+    def test_start_names_a_port_that_is_taken(self):
+        cluster = self.make(controllers=1, brokers=1)
+        cluster.must("cluster", "stop", "--dir", cluster.dir)
+        endpoint = cluster.node("broker-1")["endpoint"]
+        host, port = endpoint.split(":")
+        for command in (["start"], ["restart", "broker-1"]):
+            with socket.socket() as taken:
+                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                taken.bind((host, int(port)))
+                taken.listen()
+                result = cluster.cli("cluster", *command, "--dir", cluster.dir)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            for part in (endpoint, "broker-1", "--dir"):
+                self.assertIn(part, result.stderr)
+            self.assertEqual(set(self.states(cluster).values()), {"stopped"})
+        cluster.must("cluster", "start", "--dir", cluster.dir)
+
+    def test_start_ends_with_the_words_of_a_node_that_ended(self):
+        cluster = self.make(controllers=1, brokers=2)
+        cluster.must("cluster", "stop", "--dir", cluster.dir)
+        with open(os.path.join(cluster.dir, "broker-2", "conclave.toml"), "a",
+                  encoding="utf-8") as config:
+            config.write("nonsense = 1\n")
+        result = cluster.cli("cluster", "start", "--dir", cluster.dir)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("NOT_READY: broker-2 has ended: INVALID_CONFIG", result.stderr)
+        self.assertIn("nonsense", result.stderr)
+        self.assertEqual(set(self.states(cluster).values()), {"stopped"})
+
+    def test_restarted_brokers_are_active(self):
+        cluster = self.make(controllers=1, brokers=3)
+        cluster.must("cluster", "kill", "broker-1", "broker-3", "--dir", cluster.dir)
+        self.assertEqual(self.states(cluster)["broker-2"], "running")
+        result = cluster.cli("cluster", "kill", "broker-1", "broker-2", "--dir", cluster.dir)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("broker-1 is not running; the others have the signal", result.stderr)
+        cluster.must("cluster", "restart", "broker-1", "broker-2", "broker-3", "--dir",
+                     cluster.dir)
+        states = [b["state"] for b in cluster.json("broker", "list")["brokers"]]
+        self.assertEqual(states, 3 * ["active"])
+
+    def test_fewer_replicas_than_usual_are_said(self):
+        cluster = self.make(controllers=1, brokers=2)
+        result = cluster.cli("topic", "create", "two", "--output", "json")
+        self.assertEqual(json.loads(result.stdout)["topics"][0]["replication_factor"], 2)
+        self.assertIn("2 replicas", result.stderr)
+        self.assertEqual(cluster.cli("topic", "create", "said", "--replicas", 2).stderr, "")
 
 
 class LifecycleTest(unittest.TestCase):

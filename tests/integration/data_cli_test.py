@@ -3,9 +3,11 @@
 import base64
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import test_main
@@ -150,8 +152,61 @@ class DataCliTest(unittest.TestCase):
         self.assertEqual(consume("--from-beginning", "--count", 3), [0, 1, 2])
         self.assertEqual(consume("--exit-at-end"), [])
         self.assertEqual(self.consume(topic="none"), b"")
-        self.assertIn(b"OFFSET_OUT_OF_RANGE", self.cli("consume", "one", "--offset", 21,
-                                                       code=1).stderr)
+        self.assertEqual(consume("--offset", 20, "--exit-at-end"), [])
+        for end in ([], ["--exit-at-end"]):
+            error = self.cli("consume", "one", "--offset", 21, *end, code=1).stderr
+            self.assertIn(b"OFFSET_OUT_OF_RANGE", error)
+            self.assertIn(b"0 to 20 (exclusive); use --offset", error)
+
+    def test_json_output_is_records_as_json(self):
+        self.produce(b"a\n")
+        records = self.consume("--output", "json")
+        self.assertEqual(json.loads(records)["value"], "a")
+        self.assertEqual(self.consume("--output", "json", "--format", "lines"), b"a\n")
+
+    def test_a_separator_may_be_typed_as_an_escape(self):
+        self.cli("produce", "one", "--key-separator", "\\t", stdin=b"k\tv\n")
+        self.assertEqual([(r["key"], r["value"]) for r in self.records()], [("k", "v")])
+        self.assertIn(b"backslash", self.cli("produce", "one", "--key-separator", "\\n",
+                                             code=2).stderr)
+
+    def test_a_record_is_tried_for_as_long_as_was_said(self):
+        terminal, side = os.openpty()
+        producing = subprocess.Popen(
+            [CONCLAVE, "--bootstrap", self.bootstrap, "--timeout", "2", "produce", "one",
+             "--output", "json"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=side)
+        os.close(side)
+        producing.stdin.write(b"a line\n")
+        producing.stdin.flush()
+        shown = b""
+        while b"1 acknowledged" not in shown:  # Its output ends with the process.
+            shown += os.read(terminal, 1000)
+        self.brokers.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        out, _ = producing.communicate(b"another\n", timeout=COMMAND_TIMEOUT_S)
+        took = time.monotonic() - began
+        self.brokers.send_signal(signal.SIGCONT)
+        try:
+            while more := os.read(terminal, 1000):
+                shown += more
+        except OSError:
+            pass  # Nobody has the other side open any more.
+        os.close(terminal)
+        # It was sent, so somebody was reached.
+        self.assertEqual(producing.returncode, 1, shown)
+        self.assertIn(b"REQUEST_TIMED_OUT", shown)
+        self.assertIn(b"2000 ms (--timeout)", shown)
+        self.assertNotIn(b"delivery.timeout", shown)
+        # The time of the brokers' answers alone would be five seconds longer.
+        self.assertLess(took, 20)
+        result = json.loads(out)
+        self.assertEqual((result["acknowledged"], result["failed"]), (1, 1))
+
+    def test_the_longest_gap_begins_with_the_command(self):
+        out = self.produce(b"a\n")
+        self.assertGreater(out["longest_gap_seconds"], 0)
+        self.assertLessEqual(out["longest_gap_seconds"], out["seconds"])
 
     def test_refusals_have_their_exit_codes(self):
         for command in ("produce", "consume"):

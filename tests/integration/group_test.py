@@ -104,6 +104,21 @@ class GroupTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(json.loads(result.stdout)["acknowledged"], len(lines))
 
+    def test_what_is_owned_is_described_before_the_first_commit(self):
+        self.create(2)
+        member = Consuming(self.cluster, self.topic, self.group)
+        self.addCleanup(member.abandon)
+
+        def offsets():
+            result = self.cluster.cli("group", "describe", self.group, "--output", "json")
+            groups = json.loads(result.stdout)["groups"] if result.returncode == 0 else []
+            return groups and groups[0]["offsets"]
+
+        wait_until(lambda: offsets() == [
+            {"topic": self.topic, "partition": p, "committed": None, "log_end_offset": 0,
+             "lag": None} for p in (0, 1)], "both partitions are shown without a commit")
+        self.assertEqual(member.end(), 0)
+
     def keyed(self, start, count):
         """Lines to produce, and the values that they have."""
         values = [b"v%06d \xff\r" % i for i in range(start, start + count)]
@@ -129,7 +144,8 @@ class GroupTest(unittest.TestCase):
         return [{(p["topic"], p["partition"]) for p in m["partitions"]} for m in members]
 
     def committed(self):
-        return {o["partition"]: o["committed"] for o in self.describe()["offsets"]}
+        return {o["partition"]: o["committed"] for o in self.describe()["offsets"]
+                if o["committed"] is not None}
 
     def ends(self):
         return {p["partition"]: p["log_end_offset"] for p in self.partitions()

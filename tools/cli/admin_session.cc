@@ -8,8 +8,51 @@
 #include "common/fs/posix_file_system.h"
 #include "common/random/entropy.h"
 #include "tools/cluster/local_cluster.h"
+#include "tools/cluster/readiness.h"
 
 namespace conclave::tools {
+namespace {
+
+constexpr char kLocalDir[] = ".conclave";
+
+// Of the nodes that run, once they are known to be the local cluster's. Empty: there is none.
+absl::StatusOr<std::string> FindLocalBootstrap() {
+  PosixFileSystem fs;
+  const auto cluster = LocalCluster::Load(fs, kLocalDir);
+  if (absl::IsNotFound(cluster.status())) return "";
+  if (!cluster.ok()) return cluster.status();
+  const std::vector<const LocalNode*> running = cluster->Running();
+  if (running.empty()) {
+    return MakeError(v1::NETWORK_EXCEPTION,
+                     absl::StrCat("the local cluster in ./", kLocalDir,
+                                  " is stopped; start it with 'conclave cluster start', or name "
+                                  "another cluster with --bootstrap"));
+  }
+  // Another process may have a port of a node that has only just begun.
+  if (absl::Status ours = CheckClusterId(*cluster, running); !ours.ok()) return ours;
+  std::string text;
+  for (const NodeRole role : {NodeRole::kBroker, NodeRole::kController}) {
+    for (const LocalNode* node : running) {
+      if (node->role == role) absl::StrAppend(&text, text.empty() ? "" : ",", node->endpoint);
+    }
+    // Brokers serve data too, so controllers are asked only where there are none.
+    if (!text.empty()) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+int ReportNoBootstrap(const absl::Status& status) {
+  const int code = Report(status);
+  switch (ErrorCodeOf(status)) {
+    case v1::INVALID_REQUEST:
+    case v1::INVALID_CONFIG:
+      return kWrongUsage;
+    default:
+      return code;
+  }
+}
 
 absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals) {
   std::string text = globals.bootstrap;
@@ -17,9 +60,9 @@ absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals) {
     if (const char* variable = std::getenv("CONCLAVE_BOOTSTRAP")) text = variable;
   }
   if (text.empty()) {
-    PosixFileSystem fs;
-    const auto local = LocalCluster::Load(fs, ".conclave");
-    if (local.ok()) text = local->Bootstrap();
+    auto local = FindLocalBootstrap();
+    if (!local.ok()) return local.status();
+    text = *std::move(local);
   }
   if (text.empty()) {
     return MakeError(

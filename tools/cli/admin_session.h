@@ -17,9 +17,13 @@
 
 namespace conclave::tools {
 
-// Where a command finds the cluster: --bootstrap, else CONCLAVE_BOOTSTRAP, else the local cluster
-// in ./.conclave. The error says so.
+// Where a command finds the cluster: --bootstrap, else CONCLAVE_BOOTSTRAP, else the nodes of the
+// local cluster in ./.conclave that run. INVALID_REQUEST: none is named (the error says how).
+// INVALID_CONFIG: what is named is no address. NETWORK_EXCEPTION: the local one is stopped.
+// INCONSISTENT_CLUSTER_ID: another cluster answers in its place.
 absl::StatusOr<std::vector<std::string>> FindBootstrap(const Globals& globals);
+// Returns the exit code for an error of FindBootstrap.
+int ReportNoBootstrap(const absl::Status& status);
 
 // Admin clients with all they need, for a command that waits for each answer.
 class AdminSession {
@@ -52,10 +56,7 @@ class AdminSession {
 template <class Use>
 int WithSession(const Globals& globals, Use use) {
   auto bootstrap = FindBootstrap(globals);
-  if (!bootstrap.ok()) {
-    Report(bootstrap.status());
-    return kWrongUsage;
-  }
+  if (!bootstrap.ok()) return ReportNoBootstrap(bootstrap.status());
   AdminSession session(*std::move(bootstrap), Duration::Seconds(globals.timeout_seconds));
   return use(session);
 }

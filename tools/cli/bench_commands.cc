@@ -225,7 +225,7 @@ int BenchProduce(const Globals& globals, BenchArguments arguments) {
     ProducerOptions options;
     options.acks = *AcksFromText(arguments.acks);
     options.compression = *CompressionFromText(arguments.compression);
-    options.delivery_timeout = Duration::Seconds(globals.timeout_seconds);
+    BoundDelivery(Duration::Seconds(globals.timeout_seconds), options);
     session.MakeProducer(std::move(options));
     std::vector<Place> places;
     auto measured = SendAll(session, arguments, places);

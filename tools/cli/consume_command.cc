@@ -54,6 +54,21 @@ absl::StatusOr<std::vector<PartitionIndex>> Chosen(DataSession& session,
   return chosen;
 }
 
+// Whether the partition's log goes so far; a log's end is where the next record will be.
+absl::Status CheckOffset(const ConsumeArguments& arguments, PartitionIndex partition,
+                         const OffsetAnswer& bounds) {
+  if (arguments.offset < 0) return absl::OkStatus();
+  const Offset offset(arguments.offset);
+  if (offset >= bounds.log_start && offset <= bounds.log_end) return absl::OkStatus();
+  return MakeError(
+      v1::OFFSET_OUT_OF_RANGE,
+      absl::StrCat("offset ", arguments.offset, " is not in ",
+                   ToString(TopicPartition{arguments.topic, partition}), ", whose log holds ",
+                   bounds.log_start.value(), " to ", bounds.log_end.value(),
+                   " (exclusive); use --offset with one of those, --from-beginning, or "
+                   "--partition to choose partitions"));
+}
+
 using Ends = std::map<PartitionIndex, Offset>;
 
 // Whether every partition is where it ended when the command began.
@@ -114,12 +129,15 @@ int Consume(const Globals& globals, const ConsumeArguments& arguments) {
     const auto partitions = Chosen(session, arguments);
     if (!partitions.ok()) return Report(partitions.status());
     Ends ends;
-    if (arguments.exit_at_end) {
+    if (arguments.exit_at_end || arguments.offset >= 0) {
       const auto offsets =
           session.ListOffsets(arguments.topic, *partitions, v1::OFFSET_SPEC_LATEST);
       if (!offsets.ok()) return Report(offsets.status());
       for (size_t i = 0; i < offsets->size(); ++i) {
-        ends[(*partitions)[i]] = (*offsets)[i].high_watermark;
+        const PartitionIndex partition = (*partitions)[i];
+        const absl::Status there = CheckOffset(arguments, partition, (*offsets)[i]);
+        if (!there.ok()) return Report(there);
+        if (arguments.exit_at_end) ends[partition] = (*offsets)[i].high_watermark;
       }
     }
     std::vector<Consumer::Assignment> assignment;
@@ -141,6 +159,9 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<ConsumeArguments>();
   CLI::App* consume = app.add_subcommand(
       "consume", "Print the records of a topic, by default those that come from now on");
+  consume->footer(
+      "--timeout bounds requests, such as the look for the topic, and not the whole command: that "
+      "ends with --count or --exit-at-end, or when it is stopped.");
   consume->fallthrough();
   consume->add_option("topic", arguments->topic, "Which")->required();
   CLI::Option* partition =
@@ -187,13 +208,15 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   consume->add_option("--assignor", arguments->assignor, "Of the group's partitions")
       ->check(CLI::IsMember({"uniform", "range", "sticky"}))
       ->needs(group);
-  consume
-      ->add_option("--format", arguments->format,
-                   "lines: a value a line, its bytes as they are. json: one object a line. value: "
-                   "values with nothing between them")
-      ->check(CLI::IsMember({"lines", "json", "value"}))
-      ->capture_default_str();
-  consume->callback([&globals, &run, arguments] {
+  CLI::Option* format =
+      consume
+          ->add_option("--format", arguments->format,
+                       "lines: a value a line, its bytes as they are. json: one object a line, as "
+                       "with --output json. value: values with nothing between them")
+          ->check(CLI::IsMember({"lines", "json", "value"}))
+          ->capture_default_str();
+  consume->callback([&globals, &run, arguments, format] {
+    if (format->count() == 0 && globals.json()) arguments->format = "json";
     run = [&globals, arguments] { return Consume(globals, *arguments); };
   });
 }

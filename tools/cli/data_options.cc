@@ -1,5 +1,6 @@
 #include "tools/cli/data_options.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace conclave::tools {
@@ -16,6 +17,12 @@ std::optional<Compression> CompressionFromText(const std::string& text) {
     if (text == CompressionName(codec)) return codec;
   }
   return std::nullopt;
+}
+
+void BoundDelivery(Duration timeout, ProducerOptions& options) {
+  options.delivery_timeout = timeout;
+  options.delivery_timeout_name = "--timeout";
+  options.request_timeout = std::min(options.request_timeout, timeout);
 }
 
 std::string Decimals(double number, int digits) {

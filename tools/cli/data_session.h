@@ -100,10 +100,7 @@ class DataSession {
 template <class Use>
 int WithDataSession(const Globals& globals, Use use) {
   auto bootstrap = FindBootstrap(globals);
-  if (!bootstrap.ok()) {
-    Report(bootstrap.status());
-    return kWrongUsage;
-  }
+  if (!bootstrap.ok()) return ReportNoBootstrap(bootstrap.status());
   DataSession session(*std::move(bootstrap), Duration::Seconds(globals.timeout_seconds));
   return use(session);
 }

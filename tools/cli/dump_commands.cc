@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "broker/log/dump.h"
 #include "common/error/error.h"
@@ -135,9 +136,8 @@ int ReportDump(const absl::Status& status) {
   return status.ok() ? kDone : Report(status);
 }
 
-int DumpSegmentFile(const std::string& path, bool records) {
-  PosixFileSystem fs;
-  return ReportDump(DumpSegment(fs, path, records, PrintLine));
+bool IsIndex(const std::string& path) {
+  return absl::EndsWith(path, ".index") || absl::EndsWith(path, ".timeindex");
 }
 
 int DumpIndexFile(const std::string& path) {
@@ -145,12 +145,22 @@ int DumpIndexFile(const std::string& path) {
   return ReportDump(DumpIndex(fs, path, PrintLine));
 }
 
+int DumpSegmentFile(const std::string& path, bool records) {
+  PosixFileSystem fs;
+  // Where a shell gave all files of a segment, or the wrong one was named.
+  if (IsIndex(path)) return DumpIndexFile(path);
+  return ReportDump(DumpSegment(fs, path, records, PrintLine));
+}
+
 void AddLogFileCommands(CLI::App& dump, Run& run) {
   auto path = std::make_shared<std::string>();
   auto records = std::make_shared<bool>(false);
   CLI::App* segment = dump.add_subcommand("segment", "The batches of a segment, one object a line");
   segment->fallthrough();
-  segment->add_option("file", *path, "A .log file of a partition")->required();
+  segment
+      ->add_option("file", *path,
+                   "A .log file of a partition; an index is shown as 'dump index' does")
+      ->required();
   segment->add_flag("--records", *records, "With the records of each batch");
   segment->callback([&run, path, records] {
     run = [path, records] { return DumpSegmentFile(*path, *records); };

@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,59 +13,86 @@
 namespace conclave::tools {
 namespace {
 
-// By topic and partition, as its leader tells it; absent where that does not answer.
-using LogEnds = std::map<std::pair<std::string, int32_t>, int64_t>;
+// What is known of the group's progress on one partition.
+struct GroupProgress {
+  // Absent: the group has committed nothing.
+  std::optional<int64_t> committed;
+  // As the leader tells it; absent where that does not answer.
+  std::optional<int64_t> log_end;
 
-LogEnds FindLogEnds(AdminSession& session, const v1::GroupDescription& group) {
-  std::set<std::string> topics;
-  for (const v1::CommittedOffset& offset : group.offsets()) topics.insert(offset.topic());
-  LogEnds ends;
-  if (topics.empty()) return ends;
+  std::optional<int64_t> lag() const {
+    if (!committed || !log_end) return std::nullopt;
+    return *log_end - *committed;
+  }
+};
+// By topic and partition.
+using Progresses = std::map<std::pair<std::string, int32_t>, GroupProgress>;
+
+enum class Which { kCommitted, kCommittedOrAssigned };
+
+void FillLogEnds(AdminSession& session, const std::map<std::string, std::string>& ids,
+                 Progresses& progresses) {
   v1::DescribeTopicsRequest request;
-  for (const std::string& topic : topics) request.add_names(topic);
+  for (const auto& [topic, id] : ids) request.add_names(topic);
   const auto response = session.Call(&AdminClient::DescribeTopicsWithOffsets, std::move(request));
   // The group's state is known without.
-  if (!response.ok()) return ends;
-  std::map<std::string, std::string> ids;
-  for (const v1::CommittedOffset& offset : group.offsets()) ids[offset.topic()] = offset.topic_id();
+  if (!response.ok()) return;
   for (const v1::TopicDescription& topic : response->topics()) {
     // One that was made anew under the name is another.
-    if (topic.error().code() != v1::NONE || topic.topic_id() != ids[topic.name()]) continue;
+    if (topic.error().code() != v1::NONE || topic.topic_id() != ids.at(topic.name())) continue;
     for (const v1::PartitionDescription& partition : topic.partitions()) {
-      if (!partition.has_log_end_offset()) continue;
-      ends[{topic.name(), partition.partition()}] = partition.log_end_offset();
+      const auto found = progresses.find({topic.name(), partition.partition()});
+      if (found == progresses.end() || !partition.has_log_end_offset()) continue;
+      found->second.log_end = partition.log_end_offset();
     }
   }
-  return ends;
 }
 
-Json OffsetsToJson(const v1::GroupDescription& group, const LogEnds& ends) {
-  Json offsets = Json::array();
+Progresses FindProgress(AdminSession& session, const v1::GroupDescription& group, Which which) {
+  Progresses progresses;
+  std::map<std::string, std::string> ids;
+  if (which == Which::kCommittedOrAssigned) {
+    for (const v1::MemberDescription& member : group.members()) {
+      for (const v1::GroupTopicPartitions& topic : member.assignment()) {
+        for (const int32_t partition : topic.partitions()) {
+          progresses.try_emplace({topic.topic(), partition});
+        }
+        ids[topic.topic()] = topic.topic_id();
+      }
+    }
+  }
   for (const v1::CommittedOffset& offset : group.offsets()) {
-    const auto end = ends.find({offset.topic(), offset.partition()});
-    const bool known = end != ends.end();
-    offsets.push_back({{"topic", offset.topic()},
-                       {"partition", offset.partition()},
-                       {"committed", offset.offset()},
-                       {"log_end_offset", known ? Json(end->second) : Json(nullptr)},
-                       {"lag", known ? Json(end->second - offset.offset()) : Json(nullptr)}});
+    progresses[{offset.topic(), offset.partition()}].committed = offset.offset();
+    ids[offset.topic()] = offset.topic_id();
+  }
+  if (!ids.empty()) FillLogEnds(session, ids, progresses);
+  return progresses;
+}
+
+Json ToJson(const Progresses& progresses) {
+  const auto json = [](const std::optional<int64_t>& n) { return n ? Json(*n) : Json(nullptr); };
+  Json offsets = Json::array();
+  for (const auto& [name, progress] : progresses) {
+    offsets.push_back({{"topic", name.first},
+                       {"partition", name.second},
+                       {"committed", json(progress.committed)},
+                       {"log_end_offset", json(progress.log_end)},
+                       {"lag", json(progress.lag())}});
   }
   return offsets;
 }
 
-void PrintOffsets(const v1::GroupDescription& group, const LogEnds& ends) {
+void PrintProgress(const Progresses& progresses) {
+  const auto text = [](const std::optional<int64_t>& n) { return n ? std::to_string(*n) : "-"; };
   std::vector<std::vector<std::string>> rows;
-  for (const v1::CommittedOffset& offset : group.offsets()) {
-    const auto end = ends.find({offset.topic(), offset.partition()});
-    const bool known = end != ends.end();
-    rows.push_back({offset.topic(), std::to_string(offset.partition()),
-                    std::to_string(offset.offset()), known ? std::to_string(end->second) : "-",
-                    known ? std::to_string(end->second - offset.offset()) : "-"});
+  for (const auto& [name, progress] : progresses) {
+    rows.push_back({name.first, std::to_string(name.second), text(progress.committed),
+                    text(progress.log_end), text(progress.lag())});
   }
   PrintTable({"TOPIC", "PARTITION", "COMMITTED", "LOG END", "LAG"}, rows);
 }
 
-Json ToJson(const v1::GroupDescription& group, const LogEnds& ends) {
+Json ToJson(const v1::GroupDescription& group, const Progresses& progresses) {
   Json members = Json::array();
   for (const v1::MemberDescription& member : group.members()) {
     Json partitions = Json::array();
@@ -81,7 +107,7 @@ Json ToJson(const v1::GroupDescription& group, const LogEnds& ends) {
   }
   return {{"group", group.group()}, {"state", group.state()},
           {"epoch", group.epoch()}, {"coordinator", group.coordinator()},
-          {"members", members},     {"offsets", OffsetsToJson(group, ends)}};
+          {"members", members},     {"offsets", ToJson(progresses)}};
 }
 
 std::string Joined(const google::protobuf::RepeatedPtrField<v1::GroupTopicPartitions>& topics) {
@@ -94,7 +120,7 @@ std::string Joined(const google::protobuf::RepeatedPtrField<v1::GroupTopicPartit
   return text.empty() ? "-" : text;
 }
 
-void PrintGroup(const v1::GroupDescription& group, const LogEnds& ends) {
+void PrintGroup(const v1::GroupDescription& group, const Progresses& progresses) {
   std::cout << "group " << group.group() << ": " << group.state() << ", epoch " << group.epoch()
             << ", coordinated by broker " << group.coordinator() << "\n\n";
   std::vector<std::vector<std::string>> rows;
@@ -105,7 +131,7 @@ void PrintGroup(const v1::GroupDescription& group, const LogEnds& ends) {
   }
   PrintTable({"MEMBER", "CLIENT", "INSTANCE", "PARTITIONS", "GIVES UP"}, rows);
   std::cout << '\n';
-  PrintOffsets(group, ends);
+  PrintProgress(progresses);
 }
 
 int DescribeGroups(const Globals& globals, const std::vector<std::string>& names) {
@@ -118,11 +144,11 @@ int DescribeGroups(const Globals& globals, const std::vector<std::string>& names
         exit_code = Report(group.status());
         continue;
       }
-      const LogEnds ends = FindLogEnds(session, *group);
+      const Progresses progresses = FindProgress(session, *group, Which::kCommittedOrAssigned);
       if (globals.json()) {
-        groups.push_back(ToJson(*group, ends));
+        groups.push_back(ToJson(*group, progresses));
       } else {
-        PrintGroup(*group, ends);
+        PrintGroup(*group, progresses);
       }
     }
     if (globals.json()) PrintJson({{"groups", groups}});
@@ -154,11 +180,11 @@ int GetOffsets(const Globals& globals, const std::string& name) {
   return WithSession(globals, [&](AdminSession& session) -> int {
     const auto group = session.DescribeGroup(name);
     if (!group.ok()) return Report(group.status());
-    const LogEnds ends = FindLogEnds(session, *group);
+    const Progresses progresses = FindProgress(session, *group, Which::kCommitted);
     if (globals.json()) {
-      PrintJson({{"group", group->group()}, {"offsets", OffsetsToJson(*group, ends)}});
+      PrintJson({{"group", group->group()}, {"offsets", ToJson(progresses)}});
     } else {
-      PrintOffsets(*group, ends);
+      PrintProgress(progresses);
     }
     return kDone;
   });

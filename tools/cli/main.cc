@@ -3,8 +3,52 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tools/cli/cli.h"
+#include "tools/cli/suggest.h"
+
+namespace {
+
+// CHANGELOG.md has what is in it.
+constexpr char kVersion[] = "conclave 0.1.0 (unreleased)";
+
+// What others have, and people type first.
+void AddHelpCommand(CLI::App& app, conclave::tools::Run& run) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* help = app.add_subcommand("help", "The same as --help, of the program or a command");
+  help->add_option("command", *words, "Such as: topic create");
+  help->callback([&app, &run, words] {
+    run = [&app, words] {
+      const CLI::App* at = &app;
+      for (const std::string& word : *words) {
+        const auto known =
+            at->get_subcommands([&](const CLI::App* a) { return a->check_name(word); });
+        if (known.empty()) {
+          const std::string why = conclave::tools::ExplainUnknown(app, *words);
+          std::cerr << "conclave: "
+                    << (why.empty() ? "there is no command '" + word + "' there" : why)
+                    << std::endl;
+          return conclave::tools::kWrongUsage;
+        }
+        at = known.front();
+      }
+      // Not App::help, which would describe the subcommand that was parsed: this one. The usage
+      // line names the commands above.
+      std::string name = at->get_name();
+      for (const CLI::App* up = at->get_parent(); up != nullptr; up = up->get_parent()) {
+        name = up->get_name() + " " + name;
+      }
+      std::cout << at->get_formatter()->make_help(at, name, CLI::AppFormatMode::Normal)
+                << std::flush;
+      return conclave::tools::kDone;
+    };
+  });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace conclave::tools;
@@ -23,7 +67,8 @@ int main(int argc, char** argv) {
   app.add_option("--output", globals.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  app.add_option("--timeout", globals.timeout_seconds, "Seconds that a command may take")
+  app.add_option("--timeout", globals.timeout_seconds,
+                 "Seconds that each request of a command is tried for")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.require_subcommand(1);
@@ -39,10 +84,19 @@ int main(int argc, char** argv) {
   AddDumpCommands(app, globals, run);
   AddBenchCommands(app, globals, run);
 
+  AddHelpCommand(app, run);
+  app.set_version_flag("--version", kVersion, "Print the version");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kWrongUsage;
+    const std::string why =
+        error.get_exit_code() == 0
+            ? ""
+            : ExplainUnknown(app, std::vector<std::string>(argv + 1, argv + argc));
+    if (why.empty()) return app.exit(error) == 0 ? kDone : kWrongUsage;
+    std::cerr << "conclave: " << why << "\nRun with --help for more information." << std::endl;
+    return kWrongUsage;
   }
   return run();
 }

@@ -20,6 +20,8 @@ void PrintTable(const std::vector<std::string>& headings,
       line += row[i];
       if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
     }
+    // Last cells may be empty.
+    line.erase(line.find_last_not_of(' ') + 1);
     std::cout << line << '\n';
   };
   print(headings);
@@ -44,8 +46,14 @@ int ExitCodeFor(const absl::Status& status) {
 }
 
 int Report(const absl::Status& status) {
-  if (!status.ok()) std::cerr << "conclave: " << Describe(status) << std::endl;
-  return ExitCodeFor(status);
+  if (status.ok()) return kDone;
+  absl::Status shown = status;
+  if (absl::IsNotFound(status) && ErrorCodeOf(status) == v1::UNKNOWN_SERVER_ERROR) {
+    // A file or directory that is not there: whoever named it is to name another.
+    shown = MakeError(v1::INVALID_REQUEST, std::string(status.message()));
+  }
+  std::cerr << "conclave: " << Describe(shown) << std::endl;
+  return ExitCodeFor(shown);
 }
 
 std::string IdText(const std::string& bytes) {

@@ -35,17 +35,20 @@ struct ProduceArguments {
 
 // Without acknowledgements, while work goes on.
 constexpr Duration kWorthSaying = Duration::Seconds(2);
+// Of connections; every record is done by then. A broker that hangs may not let go of its own.
+constexpr Duration kCloseTimeout = Duration::Seconds(2);
 
 // What became of the records. Deliveries come on the executor.
 class Tally {
  public:
-  explicit Tally(const Clock& clock) : clock_(clock) {}
+  // Of work that begins now.
+  explicit Tally(const Clock& clock) : clock_(clock), last_acknowledged_(clock.Now()) {}
 
   void Delivered(const absl::Status& status, size_t bytes) {
     std::lock_guard lock(mutex_);
     if (status.ok()) {
       const MonotonicTime now = clock_.Now();
-      if (acknowledged_ > 0) longest_gap_ = std::max(longest_gap_, now - last_acknowledged_);
+      longest_gap_ = std::max(longest_gap_, now - last_acknowledged_);
       last_acknowledged_ = now;
       ++acknowledged_;
       bytes_ += bytes;
@@ -55,10 +58,9 @@ class Tally {
     if (first_error_.ok()) first_error_ = status;
   }
 
-  // Of work that began at `begun`.
-  std::string Line(MonotonicTime begun) {
+  std::string Line() {
     std::lock_guard lock(mutex_);
-    const Duration quiet = clock_.Now() - (acknowledged_ > 0 ? last_acknowledged_ : begun);
+    const Duration quiet = clock_.Now() - last_acknowledged_;
     return absl::StrCat(acknowledged_, " acknowledged, ", MegabytesText(bytes_),
                         failed_ > 0 ? absl::StrCat(", ", failed_, " failed") : "",
                         quiet >= kWorthSaying
@@ -80,17 +82,19 @@ class Tally {
                    Decimals(took.seconds(), 3), Decimals(longest_gap_.seconds(), 3)}});
     }
     if (failed_ == 0) return kDone;
-    return Report(
-        MakeError(ErrorCodeOf(first_error_),
-                  absl::StrCat(failed_, failed_ == 1 ? " record" : " records",
-                               " failed; the first: ", std::string(first_error_.message()))));
+    Report(MakeError(ErrorCodeOf(first_error_),
+                     absl::StrCat(failed_, failed_ == 1 ? " record" : " records",
+                                  " failed; the first: ", std::string(first_error_.message()))));
+    // Somebody was reached, whatever the code: the topic was found.
+    return kRefused;
   }
 
  private:
   const Clock& clock_;
   std::mutex mutex_;
+  // Or, before the first, when the work began.
   MonotonicTime last_acknowledged_;
-  // Between two acknowledgements.
+  // Without an acknowledgement.
   Duration longest_gap_;
   uint64_t acknowledged_ = 0;
   uint64_t failed_ = 0;
@@ -157,13 +161,13 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
     options.acks = *AcksFromText(arguments.acks);
     options.compression = *CompressionFromText(arguments.compression);
     options.idempotent = !arguments.no_idempotence;
-    options.delivery_timeout = Duration::Seconds(globals.timeout_seconds);
+    BoundDelivery(Duration::Seconds(globals.timeout_seconds), options);
     session.MakeProducer(std::move(options));
     std::optional<std::string> separator;
     if (arguments.key_separator_given) separator = arguments.key_separator;
     Tally tally(session.clock());
     std::optional<Progress> progress;
-    progress.emplace((*input)->fd(), [&tally, begun] { return tally.Line(begun); });
+    progress.emplace((*input)->fd(), [&tally] { return tally.Line(); });
     uint64_t number = 0;
     const absl::Status read = (*input)->ForEachLine([&](std::string line) {
       ++number;
@@ -183,7 +187,8 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
           [&tally, bytes](const Delivery& delivery) { tally.Delivered(delivery.status, bytes); });
       if (!taken.ok()) tally.Delivered(taken, 0);
     });
-    session.CloseProducer(Duration::Seconds(globals.timeout_seconds + 10));
+    session.FlushProducer();
+    session.CloseProducer(kCloseTimeout);
     progress.reset();
     const int exit_code = tally.Show(globals, session.clock().Now() - begun);
     return read.ok() ? exit_code : Report(read);
@@ -196,17 +201,29 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<ProduceArguments>();
   CLI::App* produce = app.add_subcommand(
       "produce",
-      "Send records to a topic, one a line. --timeout is how long a record is tried for");
+      "Send records to a topic, one a line. --timeout is how long each record is tried for");
+  produce->footer(
+      "Records with a key go to the partition that Kafka's Java client would choose; those without "
+      "stay with one partition for a batch's bytes (256 KiB), then go on to another at random, so "
+      "that few short lines may all be in one.\n"
+      "LONGEST GAP in the result: the longest time without an acknowledgement, in seconds, from "
+      "the beginning on. Time in which there was no input counts too.");
   produce->fallthrough();
   produce->add_option("topic", arguments->topic, "Where to")->required();
   produce->add_option("--file", arguments->file, "Read this instead of stdin");
   CLI::Option* separator =
       produce
           ->add_option("--key-separator", arguments->key_separator,
-                       "What stands before its first occurrence in a line is the key")
-          ->check([](const std::string& text) {
-            return text.empty() ? std::string("a separator has one character at least") : "";
-          });
+                       "What stands before its first occurrence in a line is the key; \\t is a "
+                       "tab, \\\\ a backslash")
+          ->transform(CLI::Validator(
+              [](std::string& text) {
+                auto separator = KeySeparatorFromText(text);
+                if (!separator.ok()) return std::string(separator.status().message());
+                text = *std::move(separator);
+                return std::string();
+              },
+              ""));
   produce
       ->add_option("--format", arguments->format,
                    "lines: a line is a value. json: a line is an object with value, and as wanted "

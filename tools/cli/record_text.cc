@@ -102,6 +102,26 @@ absl::StatusOr<ProducerRecord> RecordFromLine(std::string line,
   return record;
 }
 
+absl::StatusOr<std::string> KeySeparatorFromText(std::string_view text) {
+  if (text.empty()) {
+    return MakeError(v1::INVALID_REQUEST, "a separator has one character at least");
+  }
+  std::string separator;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      separator += text[i];
+      continue;
+    }
+    const char next = ++i < text.size() ? text[i] : '\0';
+    if (next != 't' && next != '\\') {
+      return MakeError(v1::INVALID_REQUEST,
+                       "a backslash stands before t (a tab) or another backslash only");
+    }
+    separator += next == 't' ? '\t' : '\\';
+  }
+  return separator;
+}
+
 absl::StatusOr<ProducerRecord> RecordFromJson(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return Bad("the line is no JSON object");

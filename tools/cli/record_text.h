@@ -34,6 +34,10 @@ class LineSplitter {
 absl::StatusOr<ProducerRecord> RecordFromLine(std::string line,
                                               const std::optional<std::string>& key_separator);
 
+// A separator as it is typed: \t is a tab, \\ a backslash. INVALID_REQUEST where it is empty, or a
+// backslash stands before anything else.
+absl::StatusOr<std::string> KeySeparatorFromText(std::string_view text);
+
 // An object with `value`, and as wanted `key`, `headers` (a list of objects with `key` and
 // `value`), `partition`, `timestamp` (milliseconds). Keys and values are a string, null (so is one
 // that is absent), or {"base64": "…"}. `topic` and `offset` are passed over, so that what `consume`

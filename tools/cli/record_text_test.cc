@@ -60,6 +60,16 @@ TEST(RecordFromJsonTest, TakesAllThatARecordHas) {
   EXPECT_EQ(record->headers[1].second, "");
 }
 
+TEST(KeySeparatorTest, KnowsTabAndBackslash) {
+  EXPECT_EQ(*KeySeparatorFromText(":"), ":");
+  EXPECT_EQ(*KeySeparatorFromText("\\t"), "\t");
+  EXPECT_EQ(*KeySeparatorFromText("\t"), "\t");
+  EXPECT_EQ(*KeySeparatorFromText("a\\\\\\tb"), "a\\\tb");
+  for (const char* wrong : {"", "\\", "\\n", "\\\\\\"}) {
+    EXPECT_EQ(ErrorCodeOf(KeySeparatorFromText(wrong).status()), v1::INVALID_REQUEST) << wrong;
+  }
+}
+
 TEST(RecordFromJsonTest, TellsNullFromEmpty) {
   EXPECT_EQ(RecordFromJson(R"({"value":null})")->value, std::nullopt);
   EXPECT_EQ(RecordFromJson(R"({})")->value, std::nullopt);

@@ -10,6 +10,9 @@
 namespace conclave::tools {
 namespace {
 
+// What the controller gives where nothing is said, while as many brokers live.
+constexpr int kUsualReplicas = 3;
+
 struct CreateArguments {
   std::vector<std::string> names;
   int32_t partitions = 0;
@@ -19,6 +22,27 @@ struct CreateArguments {
   std::vector<std::string> configs;
   bool validate_only = false;
 };
+
+struct AlterArguments {
+  std::string name;
+  std::vector<std::string> set;
+  std::vector<std::string> unset;
+  bool validate_only = false;
+};
+
+// Settings as they are typed after `option`.
+absl::Status Split(const char* option, const std::vector<std::string>& given,
+                   google::protobuf::Map<std::string, std::string>& configs) {
+  for (const std::string& config : given) {
+    const size_t equals = config.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return MakeError(v1::INVALID_CONFIG,
+                       absl::StrCat(option, " ", config, " is not written key=value"));
+    }
+    configs[config.substr(0, equals)] = config.substr(equals + 1);
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
                                                       const CreateArguments& arguments) {
@@ -32,14 +56,8 @@ absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
     if (arguments.replication_factor_given) {
       topic->set_replication_factor(arguments.replication_factor);
     }
-    for (const std::string& config : arguments.configs) {
-      const size_t equals = config.find('=');
-      if (equals == std::string::npos || equals == 0) {
-        return MakeError(v1::INVALID_CONFIG,
-                         absl::StrCat("--config ", config, " is not written key=value"));
-      }
-      (*topic->mutable_configs())[config.substr(0, equals)] = config.substr(equals + 1);
-    }
+    const absl::Status split = Split("--config", arguments.configs, *topic->mutable_configs());
+    if (!split.ok()) return split;
   }
   return request;
 }
@@ -57,6 +75,13 @@ int Create(const Globals& globals, const CreateArguments& arguments) {
       if (topic.error().code() != v1::NONE) {
         exit_code = Report(StatusFromError(topic.error()));
         continue;
+      }
+      if (!arguments.replication_factor_given && topic.replication_factor() < kUsualReplicas) {
+        std::cerr << "conclave: topic " << topic.name() << " has " << topic.replication_factor()
+                  << " replicas a partition instead of " << kUsualReplicas
+                  << ", for no more brokers live; they are not added later. Create it when more "
+                     "live, or say so with --replicas"
+                  << std::endl;
       }
       topics.push_back({{"name", topic.name()},
                         {"topic_id", IdText(topic.topic_id())},
@@ -122,19 +147,31 @@ Json ToJson(const v1::PartitionDescription& partition) {
   return json;
 }
 
+Json ConfigToJson(const v1::TopicDescription& topic) {
+  Json config = Json::object();
+  for (const v1::ConfigEntry& entry : topic.configs()) {
+    config[entry.key()] = {{"value", entry.value()}, {"origin", OriginName(entry.origin())}};
+  }
+  return config;
+}
+
+void PrintConfig(const v1::TopicDescription& topic) {
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::ConfigEntry& entry : topic.configs()) {
+    rows.push_back({entry.key(), entry.value(), OriginName(entry.origin())});
+  }
+  PrintTable({"SETTING", "VALUE", "ORIGIN"}, rows);
+}
+
 Json ToJson(const v1::TopicDescription& topic) {
   Json partitions = Json::array();
   for (const v1::PartitionDescription& partition : topic.partitions()) {
     partitions.push_back(ToJson(partition));
   }
-  Json config = Json::object();
-  for (const v1::ConfigEntry& entry : topic.configs()) {
-    config[entry.key()] = {{"value", entry.value()}, {"origin", OriginName(entry.origin())}};
-  }
   return {{"name", topic.name()},
           {"topic_id", IdText(topic.topic_id())},
           {"partitions", partitions},
-          {"config", config}};
+          {"config", ConfigToJson(topic)}};
 }
 
 void PrintTopic(const v1::TopicDescription& topic) {
@@ -152,11 +189,7 @@ void PrintTopic(const v1::TopicDescription& topic) {
   }
   PrintTable({"PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "HIGH WATERMARK", "NOTE"}, rows);
   std::cout << '\n';
-  rows.clear();
-  for (const v1::ConfigEntry& entry : topic.configs()) {
-    rows.push_back({entry.key(), entry.value(), OriginName(entry.origin())});
-  }
-  PrintTable({"SETTING", "VALUE", "ORIGIN"}, rows);
+  PrintConfig(topic);
 }
 
 int DescribeTopic(const Globals& globals, const std::vector<std::string>& names) {
@@ -178,6 +211,34 @@ int DescribeTopic(const Globals& globals, const std::vector<std::string>& names)
     }
     if (globals.json()) PrintJson({{"topics", topics}});
     return exit_code;
+  });
+}
+
+int Alter(const Globals& globals, const AlterArguments& arguments) {
+  v1::AlterConfigsRequest request;
+  request.set_resource(v1::CONFIG_RESOURCE_TOPIC);
+  request.set_name(arguments.name);
+  request.set_validate_only(arguments.validate_only);
+  request.set_timeout_ms(globals.timeout_seconds * 1000);
+  for (const std::string& key : arguments.unset) request.add_unset(key);
+  const absl::Status split = Split("--set", arguments.set, *request.mutable_set());
+  if (!split.ok()) return Report(split);
+  return WithSession(globals, [&](AdminSession& session) -> int {
+    const auto altered = session.Call(&AdminClient::AlterConfigs, std::move(request));
+    if (!altered.ok()) return Report(altered.status());
+    v1::DescribeTopicsRequest describe;
+    describe.add_names(arguments.name);
+    const auto response = session.Call(&AdminClient::DescribeTopics, std::move(describe));
+    if (!response.ok()) return Report(response.status());
+    for (const v1::TopicDescription& topic : response->topics()) {
+      if (topic.error().code() != v1::NONE) return Report(StatusFromError(topic.error()));
+      if (globals.json()) {
+        PrintJson({{"name", topic.name()}, {"config", ConfigToJson(topic)}});
+      } else {
+        PrintConfig(topic);
+      }
+    }
+    return kDone;
   });
 }
 
@@ -261,6 +322,23 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   describe->add_option("name", *described, "Names")->required();
   describe->callback([&globals, &run, described] {
     run = [&globals, described] { return DescribeTopic(globals, *described); };
+  });
+
+  auto altered = std::make_shared<AlterArguments>();
+  CLI::App* alter = topic->add_subcommand("alter", "Change settings of a topic, and show them all");
+  alter->fallthrough();
+  alter->add_option("name", altered->name, "Which")->required();
+  CLI::Option* set = alter->add_option("--set", altered->set, "key=value (may be given again)")
+                         ->allow_extra_args(false);
+  CLI::Option* unset =
+      alter->add_option("--unset", altered->unset, "key: back to its default (may be given again)")
+          ->allow_extra_args(false);
+  alter->add_flag("--validate-only", altered->validate_only, "Check, and change nothing");
+  alter->callback([&globals, &run, altered, set, unset] {
+    if (set->count() + unset->count() == 0) {
+      throw CLI::RequiredError("--set key=value or --unset key");
+    }
+    run = [&globals, altered] { return Alter(globals, *altered); };
   });
 
   auto deleted = std::make_shared<std::vector<std::string>>();

@@ -37,6 +37,8 @@ int TryPort(int port) {
 
 }  // namespace
 
+bool PortIsFree(int port) { return TryPort(port) == port; }
+
 absl::StatusOr<int> PortChooser::Choose(int preferred) {
   // Not any port that the system would give: those are given to connections too, and a node that
   // restarts on one may find it taken.

@@ -7,6 +7,9 @@
 
 namespace conclave::tools {
 
+// Whether nobody listens on the port of 127.0.0.1. False also where that cannot be found out.
+bool PortIsFree(int port);
+
 // Finds ports on 127.0.0.1 that nobody listens on, each once. Nothing keeps another process from
 // taking one before it is used; the node's start then says so.
 class PortChooser {

@@ -1,15 +1,19 @@
 #include "tools/cluster/local_cluster.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock/system_clock.h"
 #include "common/error/error.h"
+#include "common/types/time.h"
 #include "tools/cluster/free_port.h"
 #include "tools/storage/format.h"
 
@@ -20,8 +24,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kStateFileName[] = "cluster.json";
 constexpr int kStateVersion = 1;
+constexpr char kHost[] = "127.0.0.1";
 constexpr int kFirstControllerPort = 7301;
 constexpr int kFirstBrokerPort = 7401;
+// What a process that was just killed had open takes the kernel a moment to let go of.
+constexpr Duration kPortPatience = Duration::Seconds(2);
+constexpr int kPortPollMs = 20;
 
 std::string StatePath(const std::string& dir) { return JoinPath(dir, kStateFileName); }
 
@@ -58,12 +66,12 @@ LocalNode NodeFromJson(const Json& json) {
   return node;
 }
 
-LocalNode NewNode(const std::string& dir, NodeRole role, int32_t id, int port) {
+// Without its endpoint.
+LocalNode NewNode(const std::string& dir, NodeRole role, int32_t id) {
   LocalNode node;
   node.name = absl::StrCat(RoleName(role), "-", id);
   node.role = role;
   node.id = id;
-  node.endpoint = absl::StrCat("127.0.0.1:", port);
   const std::string folder = JoinPath(dir, node.name);
   node.data_dir = JoinPath(folder, "data");
   node.config_file = JoinPath(folder, "conclave.toml");
@@ -159,15 +167,14 @@ absl::StatusOr<LocalCluster> LocalCluster::Create(FileSystem& fs, const std::str
   const ClusterId cluster_id = ClusterId::FromRandom(high, random.Next());
   cluster.cluster_id_ = cluster_id.ToString();
   PortChooser ports;
-  for (int i = 1; i <= controllers; ++i) {
-    const auto port = ports.Choose(kFirstControllerPort + i - 1);
+  for (int i = 1; i <= controllers + brokers; ++i) {
+    const bool controller = i <= controllers;
+    LocalNode node = NewNode(cluster.dir_, controller ? NodeRole::kController : NodeRole::kBroker,
+                             controller ? i : i - controllers);
+    const auto port = ports.Choose(UsualPort(node));
     if (!port.ok()) return port.status();
-    cluster.nodes_.push_back(NewNode(cluster.dir_, NodeRole::kController, i, *port));
-  }
-  for (int i = 1; i <= brokers; ++i) {
-    const auto port = ports.Choose(kFirstBrokerPort + i - 1);
-    if (!port.ok()) return port.status();
-    cluster.nodes_.push_back(NewNode(cluster.dir_, NodeRole::kBroker, i, *port));
+    node.endpoint = absl::StrCat(kHost, ":", *port);
+    cluster.nodes_.push_back(std::move(node));
   }
   const std::string voters = VotersText(cluster.nodes_, random);
   const std::vector<std::string> endpoints = cluster.Endpoints(NodeRole::kController);
@@ -220,6 +227,42 @@ std::vector<std::string> LocalCluster::Endpoints(NodeRole role) const {
   return endpoints;
 }
 
+std::vector<const LocalNode*> LocalCluster::Running() const {
+  std::vector<const LocalNode*> running;
+  for (const LocalNode& node : nodes_) {
+    if (StateOf(node.process) == ProcessState::kRunning) running.push_back(&node);
+  }
+  return running;
+}
+
+int LocalCluster::UsualPort(const LocalNode& node) {
+  const int first = node.role == NodeRole::kController ? kFirstControllerPort : kFirstBrokerPort;
+  return first + node.id - 1;
+}
+
+absl::Status LocalCluster::CheckPorts(const std::vector<LocalNode*>& nodes) {
+  const SystemClock clock;
+  const MonotonicTime deadline = clock.Now() + kPortPatience;
+  for (const LocalNode* node : nodes) {
+    if (StateOf(node->process) != ProcessState::kGone) continue;
+    const int port = std::atoi(node->endpoint.substr(node->endpoint.rfind(':') + 1).c_str());
+    while (!PortIsFree(port)) {
+      if (clock.Now() < deadline) {
+        poll(nullptr, 0, kPortPollMs);
+        continue;
+      }
+      return MakeError(
+          v1::INVALID_REQUEST,
+          absl::StrCat("another program listens on ", node->endpoint, ", the address of ",
+                       node->name,
+                       ", which it keeps for as long as its cluster lives; stop that "
+                       "program ('ss -ltnp' names it), or make another cluster, whose ports are "
+                       "chosen anew, with --dir"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::string LocalCluster::Bootstrap() const {
   std::string text;
   std::vector<std::string> endpoints = Endpoints(NodeRole::kBroker);
@@ -248,6 +291,16 @@ std::string LocalCluster::LogTail(FileSystem& fs, const LocalNode& node) {
   const uint64_t size = (*file)->size();
   const auto tail = (*file)->ReadAt(size > kBytes ? size - kBytes : 0, kBytes);
   return tail.ok() ? *tail : "";
+}
+
+std::string LocalCluster::LastWords(FileSystem& fs, const LocalNode& node) {
+  std::string last;
+  std::istringstream lines(LogTail(fs, node));
+  for (std::string line; std::getline(lines, line);) {
+    // Those of a stack trace do not say why.
+    if (!line.empty() && line[0] != ' ' && line.rfind("***", 0) != 0) last = line;
+  }
+  return last;
 }
 
 absl::Status LocalCluster::Save(FileSystem& fs) const {

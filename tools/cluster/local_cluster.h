@@ -43,7 +43,8 @@ struct LocalNode {
 // tests; nothing in it is of another kind than in a real deployment.
 class LocalCluster {
  public:
-  // Takes the directory for this command: two at a time would start nodes twice.
+  // Takes the directory, which is made if need be, for this command: two at a time would start
+  // nodes twice.
   static absl::StatusOr<std::unique_ptr<FileLock>> Lock(FileSystem& fs, const std::string& dir);
 
   // Lays out and formats a new cluster. Ports are the usual ones where they are free, else chosen.
@@ -60,14 +61,22 @@ class LocalCluster {
   LocalNode* Find(const std::string& name);
   // Endpoints of the nodes of a role, in order of id.
   std::vector<std::string> Endpoints(NodeRole role) const;
+  // Those whose process runs; a paused one is not among them.
+  std::vector<const LocalNode*> Running() const;
   // "host:port,host:port" of the brokers, or of the controllers where there are no brokers.
   std::string Bootstrap() const;
+
+  // The port that a new cluster gives the node where nobody has it.
+  static int UsualPort(const LocalNode& node);
+  // INVALID_REQUEST if another process listens where a node of these that does not run would.
+  static absl::Status CheckPorts(const std::vector<LocalNode*>& nodes);
 
   // Starts the node's program unless it runs, and notes its process in cluster.json.
   absl::Status Start(FileSystem& fs, const ProgramPaths& programs, LocalNode& node);
 
-  // The last lines of the node's log, for an error message.
+  // The last lines of the node's log, and the last that says why it ended; for an error message.
   static std::string LogTail(FileSystem& fs, const LocalNode& node);
+  static std::string LastWords(FileSystem& fs, const LocalNode& node);
 
  private:
   absl::Status Save(FileSystem& fs) const;
