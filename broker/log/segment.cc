@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "broker/log/segment_index.h"
+#include "common/error/error.h"
 
 namespace conclave {
 namespace {
