@@ -8,6 +8,7 @@
 
 int main(int argc, char** argv) {
   using namespace conclave::tools;
+  StartOutput();
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_WARNING;
   google::InitGoogleLogging(argv[0]);
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kWrongUsage;
+    return FinishOutput(app.exit(error) == 0 ? kDone : kWrongUsage);
   }
-  return run();
+  return FinishOutput(run());
 }

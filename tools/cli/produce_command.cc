@@ -15,6 +15,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/record_text.h"
 
@@ -198,7 +199,7 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
       "produce",
       "Send records to a topic, one a line. --timeout is how long a record is tried for");
   produce->fallthrough();
-  produce->add_option("topic", arguments->topic, "Where to")->required();
+  produce->add_option("topic", arguments->topic, "Where to")->required()->check(Utf8Text());
   produce->add_option("--file", arguments->file, "Read this instead of stdin");
   CLI::Option* separator =
       produce

@@ -6,6 +6,7 @@
 #include "common/error/error.h"
 #include "tools/cli/admin_session.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/option_checks.h"
 
 namespace conclave::tools {
 namespace {
@@ -20,8 +21,7 @@ struct CreateArguments {
   bool validate_only = false;
 };
 
-absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
-                                                      const CreateArguments& arguments) {
+v1::CreateTopicsRequest CreateRequest(const Globals& globals, const CreateArguments& arguments) {
   v1::CreateTopicsRequest request;
   request.set_validate_only(arguments.validate_only);
   request.set_timeout_ms(globals.timeout_seconds * 1000);
@@ -34,10 +34,6 @@ absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
     }
     for (const std::string& config : arguments.configs) {
       const size_t equals = config.find('=');
-      if (equals == std::string::npos || equals == 0) {
-        return MakeError(v1::INVALID_CONFIG,
-                         absl::StrCat("--config ", config, " is not written key=value"));
-      }
       (*topic->mutable_configs())[config.substr(0, equals)] = config.substr(equals + 1);
     }
   }
@@ -46,9 +42,8 @@ absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
 
 int Create(const Globals& globals, const CreateArguments& arguments) {
   auto request = CreateRequest(globals, arguments);
-  if (!request.ok()) return Report(request.status());
   return WithSession(globals, [&](AdminSession& session) -> int {
-    const auto response = session.Call(&AdminClient::CreateTopics, *std::move(request));
+    const auto response = session.Call(&AdminClient::CreateTopics, std::move(request));
     if (!response.ok()) return Report(response.status());
     int exit_code = kDone;
     Json topics = Json::array();
@@ -236,14 +231,15 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<CreateArguments>();
   CLI::App* create = topic->add_subcommand("create", "Create topics");
   create->fallthrough();
-  create->add_option("name", arguments->names, "Names")->required();
+  create->add_option("name", arguments->names, "Names")->required()->check(Utf8Text());
   CLI::Option* partitions =
       create->add_option("--partitions", arguments->partitions, "Of each (default 1)");
   CLI::Option* replicas =
       create->add_option("--replication-factor,--replicas", arguments->replication_factor,
                          "Of each partition (default 3, or as many as brokers live)");
   create->add_option("--config", arguments->configs, "key=value: a setting of the topics")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(KeyValue());
   create->add_flag("--validate-only", arguments->validate_only, "Check, and change nothing");
   create->callback([&globals, &run, arguments, partitions, replicas] {
     arguments->partitions_given = partitions->count() > 0;
@@ -258,7 +254,7 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto described = std::make_shared<std::vector<std::string>>();
   CLI::App* describe = topic->add_subcommand("describe", "Partitions and settings of topics");
   describe->fallthrough();
-  describe->add_option("name", *described, "Names")->required();
+  describe->add_option("name", *described, "Names")->required()->check(Utf8Text());
   describe->callback([&globals, &run, described] {
     run = [&globals, described] { return DescribeTopic(globals, *described); };
   });
@@ -266,7 +262,7 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto deleted = std::make_shared<std::vector<std::string>>();
   CLI::App* remove = topic->add_subcommand("delete", "Delete topics with all they hold");
   remove->fallthrough();
-  remove->add_option("name", *deleted, "Names")->required();
+  remove->add_option("name", *deleted, "Names")->required()->check(Utf8Text());
   remove->callback([&globals, &run, deleted] {
     run = [&globals, deleted] { return Delete(globals, *deleted); };
   });
