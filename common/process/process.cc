@@ -1,9 +1,14 @@
 #include "common/process/process.h"
 
+#include <fcntl.h>
 #include <glog/logging.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <iostream>
+#include <string>
 
 #include "common/error/error.h"
 
@@ -13,6 +18,38 @@ void InitLogging(const char* program) {
   FLAGS_logtostderr = true;
   FLAGS_log_utc_time = true;
   google::InitGoogleLogging(program);
+}
+
+void OpenStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The least number that is free: those below are open by now. There is nobody to tell a
+    // failure.
+    if (open("/dev/null", O_RDWR) != fd) std::abort();
+  }
+}
+
+void RaiseOpenFilesLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    PLOG(WARNING) << "the limit of open files cannot be read";
+    return;
+  }
+  const auto show = [](rlim_t n) {
+    return n == RLIM_INFINITY ? std::string("unlimited") : std::to_string(n);
+  };
+  const std::string before = show(limit.rlim_cur);
+  if (limit.rlim_cur == limit.rlim_max) {
+    LOG(INFO) << "open files: at most " << before;
+    return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    PLOG(WARNING) << "open files: at most " << before << ", and it cannot be raised to "
+                  << show(limit.rlim_max);
+    return;
+  }
+  LOG(INFO) << "open files: at most " << show(limit.rlim_cur) << ", raised from " << before;
 }
 
 TerminationSignals::TerminationSignals() {

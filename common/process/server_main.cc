@@ -24,6 +24,7 @@ absl::Status LoadAndRun(const ServerProgram& program, const std::string& path,
 }  // namespace
 
 int ServerMain(int argc, char** argv, const ServerProgram& program) {
+  OpenStandardStreams();
   CLI::App app(program.description);
   std::string config;
   std::vector<std::string> overrides;
@@ -32,6 +33,7 @@ int ServerMain(int argc, char** argv, const ServerProgram& program) {
       ->allow_extra_args(false);
   CLI11_PARSE(app, argc, argv);
   InitLogging(argv[0]);
+  RaiseOpenFilesLimit();
   return ExitCodeOf(LoadAndRun(program, config, overrides));
 }
 
