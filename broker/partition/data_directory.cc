@@ -15,16 +15,18 @@ constexpr char kNew[] = "new";
 constexpr char kDeleted[] = "deleted";
 constexpr char kStray[] = "stray";
 
+// What is gone already is no error: that is what is wanted.
 absl::Status RemoveTree(FileSystem& fs, const std::string& path) {
   const auto entries = fs.List(path);
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   if (!entries.ok()) return entries.status();
   for (const DirectoryEntry& entry : *entries) {
     const std::string inner = JoinPath(path, entry.name);
-    const absl::Status removed =
-        entry.is_directory ? RemoveTree(fs, inner) : fs.RemoveFile(inner);
-    if (!removed.ok()) return removed;
+    const absl::Status removed = entry.is_directory ? RemoveTree(fs, inner) : fs.RemoveFile(inner);
+    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
-  return fs.RemoveDirectory(path);
+  const absl::Status removed = fs.RemoveDirectory(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
 absl::Status MakeFolder(FileSystem& fs, const std::string& path) {
@@ -36,8 +38,7 @@ absl::Status MakeFolder(FileSystem& fs, const std::string& path) {
 }
 
 // What is damaged is not known: the safe values are the least.
-OffsetCheckpoint::Offsets ReadOrNothing(FileSystem& fs, const std::string& path,
-                                        const char* name) {
+OffsetCheckpoint::Offsets ReadOrNothing(FileSystem& fs, const std::string& path, const char* name) {
   auto offsets = OffsetCheckpoint(fs, path, name).Read();
   if (offsets.ok()) return *std::move(offsets);
   LOG(ERROR) << "every log is scanned from its start, for " << JoinPath(path, name)
@@ -92,9 +93,8 @@ absl::Status DataDirectory::Scan() {
     if (PartitionDirectoryName(identity->topic, identity->partition) != entry.name) {
       return MakeError(v1::STORAGE_ERROR,
                        absl::StrCat(directory, " holds partition ", identity->partition.value(),
-                                    " of topic \"", identity->topic,
-                                    "\" according to its ", kPartitionFile,
-                                    "; give it back its name, or move it away"));
+                                    " of topic \"", identity->topic, "\" according to its ",
+                                    kPartitionFile, "; give it back its name, or move it away"));
     }
     found_.push_back({directory, *std::move(identity)});
   }
@@ -107,8 +107,8 @@ Offset DataDirectory::RecoveryPointOf(const PartitionId& id) const {
 }
 
 absl::StatusOr<std::string> DataDirectory::Create(const PartitionIdentity& identity) {
-  const std::string beside = JoinPath(
-      JoinPath(path_, kNew), ToString(PartitionId{identity.topic_id, identity.partition}));
+  const std::string beside =
+      JoinPath(JoinPath(path_, kNew), ToString(PartitionId{identity.topic_id, identity.partition}));
   const auto left_over = fs_.Exists(beside);
   if (!left_over.ok()) return left_over.status();
   if (*left_over) {
