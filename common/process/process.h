@@ -12,7 +12,8 @@ namespace conclave {
 void InitLogging(const char* program);
 
 // Opens /dev/null in place of standard streams that the process was started without: the next files
-// that are opened would take their numbers, and messages meant for stderr would go into a log.
+// that are opened would take their numbers, and messages meant for stderr would go into a log. Done
+// by itself before main, and before shared libraries are initialized: gRPC's opens a file then.
 void OpenStandardStreams();
 
 // Raises the limit of open files to what the system allows this process: partitions and connections

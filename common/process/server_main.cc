@@ -24,7 +24,6 @@ absl::Status LoadAndRun(const ServerProgram& program, const std::string& path,
 }  // namespace
 
 int ServerMain(int argc, char** argv, const ServerProgram& program) {
-  OpenStandardStreams();
   CLI::App app(program.description);
   std::string config;
   std::vector<std::string> overrides;
