@@ -18,7 +18,12 @@ constexpr size_t kTailBytes = 4096;
 absl::StatusOr<std::unique_ptr<IndexFile>> IndexFile::Open(FileSystem& fs, const std::string& path,
                                                            size_t entry_bytes) {
   auto file = fs.Open(path, FileSystem::OpenMode::kCreate);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) {
+    return MakeError(ErrorCodeOf(file.status()),
+                     absl::StrCat(std::string(file.status().message()),
+                                  ". It is an index, which is made anew where it is missing: move "
+                                  "what is in its place away, unless the disk itself fails"));
+  }
   const uint64_t stray = (*file)->size() % entry_bytes;
   if (stray != 0) {
     if (absl::Status status = (*file)->Truncate((*file)->size() - stray); !status.ok()) {

@@ -62,6 +62,8 @@ class Loader {
 
  private:
   absl::Status ReadAnnouncements();
+  // Holds the first segment against the stored log start.
+  absl::Status CheckStart();
   absl::Status OpenAll();
   // Opens the segment at `base`; `next` is the base of the one behind it.
   absl::Status OpenOne(Offset base, std::optional<Offset> next);
@@ -153,6 +155,28 @@ absl::Status Loader::DropFrom(std::set<Offset>::const_iterator first) {
   return absl::OkStatus();
 }
 
+absl::Status Loader::CheckStart() {
+  const auto stored = Announced(fs_, JoinPath(directory_, kLogStartFile));
+  if (!stored.ok()) return stored.status();
+  const Offset start = stored->value_or(Offset(0));
+  if (bases_.empty()) {
+    if (start == Offset(0)) return absl::OkStatus();
+    return DamageError(
+        {directory_, 0, start, std::max(recovery_point_, start + 1),
+         absl::StrCat("it has no segment, and its log began at offset ", start.value())});
+  }
+  const Offset first = *bases_.begin();
+  if (first > start) {
+    return DamageError(
+        {directory_, 0, start, first,
+         absl::StrCat("its first segment begins at offset ", first.value(),
+                      ", and the log began at ", start.value(), ": the first segment is missing")});
+  }
+  // A removal that a crash interrupted: what it left is part of the log, and from now on missed.
+  if (first < start) return StoreLogStart(fs_, directory_, first);
+  return absl::OkStatus();
+}
+
 absl::Status Loader::OpenAll() {
   for (auto it = bases_.cbegin(); it != bases_.cend();) {
     const auto after = std::next(it);
@@ -202,13 +226,14 @@ absl::StatusOr<LoadedLog> Loader::Load() {
   auto bases = SegmentBases(fs_, directory_);
   if (!bases.ok()) return bases.status();
   bases_ = *std::move(bases);
+  if (absl::Status status = CheckStart(); !status.ok()) return status;
   if (bases_.empty()) {
     if (recovery_point_ > Offset(0)) {
       return DamageError({directory_, 0, Offset(0), recovery_point_, "it has no segment"});
     }
     auto first = Segment::Create(fs_, directory_, Offset(0), options_.index_interval_bytes);
     if (!first.ok()) return first.status();
-    // A later segment whose name alone survives would pass for one that retention left.
+    // A later segment whose name alone survives would pass for a log that lost its first one.
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
     log_.segments.push_back(*std::move(first));
   } else {
@@ -246,6 +271,10 @@ absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset 
   return Announce(fs, JoinPath(directory, kLogResetFile), offset);
 }
 
+absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset offset) {
+  return Announce(fs, JoinPath(directory, kLogStartFile), offset);
+}
+
 absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std::string& directory,
                                                        Offset offset,
                                                        int64_t index_interval_bytes) {
@@ -260,6 +289,7 @@ absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std
   auto segment = Segment::Create(fs, directory, offset, index_interval_bytes);
   if (!segment.ok()) return segment;
   if (absl::Status status = fs.SyncDirectory(directory); !status.ok()) return status;
+  if (absl::Status status = StoreLogStart(fs, directory, offset); !status.ok()) return status;
   const absl::Status removed = fs.RemoveFile(JoinPath(directory, kLogResetFile));
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   if (absl::Status status = fs.SyncDirectory(directory); !status.ok()) return status;

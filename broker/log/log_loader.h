@@ -20,6 +20,9 @@ namespace conclave {
 inline constexpr char kTruncatedToFile[] = "truncated-to";
 // The file that announces that everything goes and the log starts elsewhere.
 inline constexpr char kLogResetFile[] = "log-reset";
+// The file that tells where the log begins, once segments have been removed from its front. A log
+// without it begins at 0.
+inline constexpr char kLogStartFile[] = "log-start";
 
 struct RecoveryProgress {
   std::string directory;
@@ -49,15 +52,19 @@ struct LoadedLog {
 };
 
 // Opens the segments of a directory, which is made if it is not there. A DamageError where
-// something below the recovery point cannot be read or a segment is missing; other errors are the
-// disk's.
+// something below the recovery point cannot be read, a segment is missing, or the first one begins
+// beyond the stored log start; other errors are the disk's.
 absl::StatusOr<LoadedLog> LoadLog(FileSystem& fs, const std::string& directory,
                                   const LoadOptions& options);
 
 // Writes the announcements.
 absl::Status AnnounceTruncation(FileSystem& fs, const std::string& directory, Offset offset);
 absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset);
-// Removes all segments, newest first, and makes an empty one; then takes the announcement back.
+// Before segments below `offset` are removed from the front: a start tells what retention took from
+// what somebody else did.
+absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset offset);
+// Removes all segments, newest first, and makes an empty one; stores the new log start; then takes
+// the announcement back.
 absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std::string& directory,
                                                        Offset offset, int64_t index_interval_bytes);
 

@@ -79,7 +79,8 @@ class PartitionLog {
   //
   // Damage below the recovery point: a DamageError, and nothing was cut. To give up what is
   // missing, open again with recovery_point = first_missing and clean_stop = false, and take the
-  // replica out of the ISR first.
+  // replica out of the ISR first. A missing first segment cannot be given up that way: all that is
+  // left follows the gap.
   static absl::StatusOr<std::unique_ptr<PartitionLog>> Open(FileSystem& fs, std::string directory,
                                                             OpenOptions options);
 

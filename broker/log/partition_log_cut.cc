@@ -94,8 +94,9 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   return derived_->Reset(offset);
 }
 
-// Oldest first, each name gone durably before the next: after a crash the log has no gap. Producers
-// whose batches go are remembered in their file first.
+// Oldest first, each name gone durably before the next: after a crash the log has no gap. Before
+// them the new log start is stored, so that a start does not take their absence for a loss; and
+// producers whose batches go are remembered in their file.
 absl::Status PartitionLog::RemoveOldest(size_t count) {
   if (count == 0) return absl::OkStatus();
   CHECK_LT(count, segments_.size());
@@ -103,6 +104,7 @@ absl::Status PartitionLog::RemoveOldest(size_t count) {
   if (derived_->producers_through() < start) {
     if (absl::Status status = StoreDerived(); !status.ok()) return status;
   }
+  if (absl::Status status = StoreLogStart(fs_, directory_, start); !status.ok()) return status;
   for (; count > 0; --count) {
     LOG(INFO) << "removes " << segments_.front()->path();
     if (absl::Status status = segments_.front()->Remove(fs_); !status.ok()) return status;

@@ -294,6 +294,62 @@ TEST(RecoveryTest, R27AMissingMiddleSegmentIsNamed) {
   }
 }
 
+TEST(RecoveryTest, R27AMissingFirstSegmentIsNamed) {
+  for (const bool trimmed : {false, true}) {
+    for (const bool clean : {true, false}) {
+      Filled filled(32);
+      auto log = Open(filled.fs, filled.config, filled.end, true);
+      if (trimmed) {
+        ASSERT_TRUE(log->RemoveBefore(filled.starts[30]).ok());
+      }
+      ASSERT_TRUE(log->Close().ok());
+      const Offset start = log->log_start();
+      EXPECT_EQ(start > Offset(0), trimmed);
+      log = Open(filled.fs, filled.config, filled.end, clean);
+      EXPECT_EQ(log->log_start(), start);
+      log.reset();
+      for (const char* suffix : {".log", ".index", ".timeindex"}) {
+        filled.fs.Erase(PathOf(start, suffix));
+      }
+      // With a recovery point below the gap, too: what was never trimmed begins at 0.
+      for (const Offset recovery_point : {filled.end, Offset(0)}) {
+        const auto failed = TryOpen(filled.fs, filled.config, recovery_point, clean);
+        const auto damage = DamageOf(failed.status());
+        ASSERT_TRUE(damage.has_value()) << failed.status();
+        EXPECT_EQ(damage->file, kDirectory);
+        EXPECT_EQ(damage->first_missing, start);
+        EXPECT_GT(damage->end_missing, start);
+        EXPECT_EQ(filled.fs.Contents(PathOf(damage->end_missing, ".log")).empty(), false);
+      }
+    }
+  }
+}
+
+TEST(RecoveryTest, R27AllSegmentsOfATrimmedLogMissing) {
+  Filled filled(33);
+  auto log = Open(filled.fs, filled.config, filled.end, true);
+  ASSERT_TRUE(log->RemoveBefore(filled.starts[30]).ok());
+  const Offset start = log->log_start();
+  log.reset();
+  for (const std::string& path : filled.fs.Paths()) {
+    if (!path.ends_with(kLogStartFile)) filled.fs.Erase(path);
+  }
+  const auto failed = TryOpen(filled.fs, filled.config, Offset(0), false);
+  const auto damage = DamageOf(failed.status());
+  ASSERT_TRUE(damage.has_value()) << failed.status();
+  EXPECT_EQ(damage->first_missing, start);
+}
+
+TEST(RecoveryTest, AResetStoresWhereTheLogStarts) {
+  Filled filled(34);
+  auto log = Open(filled.fs, filled.config, filled.end, true);
+  for (const Offset to : {filled.end + 100, Offset(7), Offset(0)}) {
+    ASSERT_TRUE(log->ResetTo(to).ok());
+    log = Open(filled.fs, filled.config, to);
+    EXPECT_EQ(log->log_start(), to);
+  }
+}
+
 TEST(RecoveryTest, R27LastSegmentOrAllOfThemMissing) {
   Filled filled(30);
   filled.fs.Erase(filled.NewestLog());

@@ -92,7 +92,8 @@ class Segment {
   absl::StatusOr<Buffer> Read(Offset from, size_t max_bytes, Offset limit, bool at_least_one);
 
   // The first record with a timestamp of `timestamp_ms` or later, at `from` or later and below
-  // `limit`. A batch that is malformed inside is passed over, and logged.
+  // `limit`. A batch that is malformed inside is passed over, and logged. One that unpacks to more
+  // than 32 MiB is not looked into: its first record passes for the one.
   absl::StatusOr<std::optional<TimestampedOffset>> FindTimestamp(int64_t timestamp_ms, Offset from,
                                                                  Offset limit);
 

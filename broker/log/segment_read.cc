@@ -7,11 +7,19 @@
 #include "absl/strings/str_format.h"
 #include "broker/log/segment.h"
 #include "broker/log/segment_index.h"
+#include "common/error/error.h"
 #include "common/record/batch_check.h"
 #include "common/record/batch_reader.h"
 #include "common/record/record_view.h"
 
 namespace conclave {
+namespace {
+
+// A lookup by time is answered on the thread that serves the partition: it unpacks no more than the
+// largest batch that is sent uncompressed.
+constexpr size_t kMostUnpackedForTime = size_t{32} << 20;
+
+}  // namespace
 
 absl::Status Segment::DamageAt(uint64_t position, Offset first_missing,
                                const std::string& what) const {
@@ -193,8 +201,15 @@ absl::StatusOr<std::optional<TimestampedOffset>> Segment::FindTimestampIn(const 
     return DamageError({path(), batch.position, header.base_offset, header.next_offset(),
                         std::string(checked.status().message())});
   }
-  auto reader = BatchReader::Open(buffer);
+  auto reader = BatchReader::Open(buffer, kMostUnpackedForTime);
   absl::Status status = reader.status();
+  if (ErrorCodeOf(status) == v1::MESSAGE_TOO_LARGE) {
+    // Where it begins is too early for some readers; behind it would be too late for all.
+    LOG(WARNING) << path() << ": " << status.message();
+    const Offset offset = std::max(header.base_offset, from);
+    if (offset >= limit) return std::nullopt;
+    return TimestampedOffset{offset, header.max_timestamp_ms, header.leader_epoch};
+  }
   RecordView record;
   while (status.ok()) {
     const auto more = reader->Next(record);

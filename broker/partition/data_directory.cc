@@ -15,15 +15,18 @@ constexpr char kNew[] = "new";
 constexpr char kDeleted[] = "deleted";
 constexpr char kStray[] = "stray";
 
+// What is gone already is no error: that is what is wanted.
 absl::Status RemoveTree(FileSystem& fs, const std::string& path) {
   const auto entries = fs.List(path);
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   if (!entries.ok()) return entries.status();
   for (const DirectoryEntry& entry : *entries) {
     const std::string inner = JoinPath(path, entry.name);
     const absl::Status removed = entry.is_directory ? RemoveTree(fs, inner) : fs.RemoveFile(inner);
-    if (!removed.ok()) return removed;
+    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
-  return fs.RemoveDirectory(path);
+  const absl::Status removed = fs.RemoveDirectory(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
 absl::Status MakeFolder(FileSystem& fs, const std::string& path) {

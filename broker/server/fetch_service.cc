@@ -17,14 +17,12 @@ namespace {
 
 constexpr int32_t kDefaultMaxBytes = 4 << 20;
 constexpr int32_t kDefaultPartitionBytes = 1 << 20;
-// However much is asked for: what fits into one message with room to spare.
-constexpr int32_t kMostBytes = 32 << 20;
 constexpr int32_t kDefaultMaxWaitMs = 500;
 constexpr int32_t kLongestWaitMs = 5 * 60 * 1000;
 constexpr int kMostPartitions = 100'000;
 
 size_t Limit(int32_t asked, int32_t by_default) {
-  return static_cast<size_t>(asked <= 0 ? by_default : std::min(asked, kMostBytes));
+  return static_cast<size_t>(asked <= 0 ? by_default : std::min(asked, kMostFetchBytes));
 }
 
 absl::Status CheckRequest(const v1::FetchRequest& request) {
@@ -103,24 +101,37 @@ class FetchService::LongPoll : public ReplicaWatcher {
  private:
   bool TryAnswer(bool time_is_over) {
     v1::FetchResponse response;
+    // Whether there is enough is seen without decoding: that is done once, for the answer.
+    const bool enough = Gather(/*decode=*/false, response);
+    if (!enough && !time_is_over) return false;
+    if (request_.decode()) {
+      response.Clear();
+      Gather(/*decode=*/true, response);
+    }
+    respond_(std::move(response));
+    return true;
+  }
+
+  // True: it is enough to be answered now.
+  bool Gather(bool decode, v1::FetchResponse& response) {
     size_t room = Limit(request_.max_bytes(), kDefaultMaxBytes);
     size_t bytes = 0;
+    size_t unpacked = 0;
     bool failed = false;
     for (const v1::FetchPartition& partition : request_.partitions()) {
       // One batch at least a fetch, however large: not one of each partition.
-      if (bytes > 0 && room == 0) break;
+      if (room == 0) break;
       const size_t limit = std::min(room, Limit(partition.max_bytes(), kDefaultPartitionBytes));
-      PartitionRead read = ReadPartition(service_.replicas_, partition, Offset(partition.offset()),
-                                         limit, request_.decode());
+      PartitionRead read =
+          ReadPartition(service_.replicas_, partition, Offset(partition.offset()), limit, decode);
       bytes += read.bytes;
-      room -= std::min(room, read.bytes);
+      unpacked += read.unpacked_bytes;
+      room -= unpacked < kMostDecodedBytes ? std::min(room, read.bytes) : room;
       failed = failed || read.failed;
       *response.add_partitions() = std::move(read.result);
     }
-    const auto enough = static_cast<size_t>(std::max(request_.min_bytes(), 1));
-    if (bytes < enough && room > 0 && !failed && !time_is_over) return false;
-    respond_(std::move(response));
-    return true;
+    const auto wanted = static_cast<size_t>(std::max(request_.min_bytes(), 1));
+    return bytes >= wanted || room == 0 || failed;
   }
 
   void Done() { service_.polls_.erase(number_); }
@@ -179,6 +190,7 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
   // Goes round the partitions, so that none is starved. An error is in the response, too.
   absl::Status Gather(bool all, v1::FetchResponse& response) {
     size_t room = Limit(request_.max_bytes(), kDefaultMaxBytes);
+    size_t unpacked = 0;
     const size_t count = positions_.size();
     absl::Status failed;
     for (size_t i = 0; i < count && (room > 0 || all); ++i) {
@@ -189,14 +201,15 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
           ReadPartition(service_.replicas_, partition, positions_[at], limit, request_.decode());
       if (read.bytes == 0 && !read.failed && !all) continue;
       positions_[at] = Offset(read.result.next_offset());
-      room -= std::min(room, read.bytes);
+      unpacked += read.unpacked_bytes;
+      room -= unpacked < kMostDecodedBytes ? std::min(room, read.bytes) : room;
       // What is malformed inside a batch concerns those records alone.
       const bool passed_over = read.failed && read.bytes > 0;
       if (read.failed && !passed_over && failed.ok()) {
         failed = StatusFromError(read.result.error());
       }
       *response.add_partitions() = std::move(read.result);
-      if (room == 0) first_ = (at + 1) % count;
+      if (room == 0 && limit > 0) first_ = (at + 1) % count;
     }
     return failed;
   }
@@ -222,25 +235,40 @@ FetchService::FetchService(ReplicaSet& replicas, Executor& executor)
 
 FetchService::~FetchService() = default;
 
-v1::ListOffsetsResponse FetchService::ListOffsets(const v1::ListOffsetsRequest& request) {
+// Those that ask for a time may each unpack a batch: one a task, so that the executor does other
+// things in between.
+struct FetchService::Listing {
+  v1::ListOffsetsRequest request;
+  Responder<v1::ListOffsetsResponse> respond;
   v1::ListOffsetsResponse response;
-  for (const v1::ListOffsetsPartition& asked : request.partitions()) {
-    v1::ListOffsetsResult& result = *response.add_partitions();
-    result.set_topic(asked.topic());
-    result.set_topic_id(asked.topic_id());
-    result.set_partition(asked.partition());
-    result.set_offset(-1);
-    result.set_timestamp_ms(-1);
-    const auto leader = FindLeader(replicas_, {asked.topic(), asked.topic_id(), asked.partition()});
-    absl::Status status = leader.status();
-    if (leader.ok()) {
-      status = CheckEpoch(
-          **leader, asked.has_leader_epoch() ? std::optional(asked.leader_epoch()) : std::nullopt);
-    }
-    if (status.ok()) status = LookUp(**leader, asked, result);
-    if (!status.ok()) *result.mutable_error() = ErrorFromStatus(status);
+};
+
+void FetchService::ListOffsets(std::shared_ptr<Listing> listing) {
+  while (listing->response.partitions_size() < listing->request.partitions_size()) {
+    const v1::ListOffsetsPartition& asked =
+        listing->request.partitions(listing->response.partitions_size());
+    ListOffset(asked, *listing->response.add_partitions());
+    if (asked.spec() != v1::OFFSET_SPEC_TIMESTAMP) continue;
+    return executor_.Post([this, listing = std::move(listing)] { ListOffsets(listing); });
   }
-  return response;
+  listing->respond(std::move(listing->response));
+}
+
+void FetchService::ListOffset(const v1::ListOffsetsPartition& asked,
+                              v1::ListOffsetsResult& result) {
+  result.set_topic(asked.topic());
+  result.set_topic_id(asked.topic_id());
+  result.set_partition(asked.partition());
+  result.set_offset(-1);
+  result.set_timestamp_ms(-1);
+  const auto leader = FindLeader(replicas_, {asked.topic(), asked.topic_id(), asked.partition()});
+  absl::Status status = leader.status();
+  if (leader.ok()) {
+    status = CheckEpoch(
+        **leader, asked.has_leader_epoch() ? std::optional(asked.leader_epoch()) : std::nullopt);
+  }
+  if (status.ok()) status = LookUp(**leader, asked, result);
+  if (!status.ok()) *result.mutable_error() = ErrorFromStatus(status);
 }
 
 absl::Status FetchService::LookUp(Replica& replica, const v1::ListOffsetsPartition& asked,
@@ -320,8 +348,15 @@ void FetchService::AddMethods(MethodTable& table) {
       });
   table.Unary<v1::ListOffsetsRequest, v1::ListOffsetsResponse>(
       fetch_methods::kListOffsets, executor_,
-      [this](const v1::ListOffsetsRequest& request, CallContext,
-             Responder<v1::ListOffsetsResponse> respond) { respond(ListOffsets(request)); });
+      [this](v1::ListOffsetsRequest request, CallContext,
+             Responder<v1::ListOffsetsResponse> respond) {
+        if (request.partitions_size() > kMostPartitions) {
+          return respond(
+              MakeError(v1::INVALID_REQUEST, absl::StrCat("a request for offsets names at most ",
+                                                          kMostPartitions, " partitions")));
+        }
+        ListOffsets(std::make_shared<Listing>(Listing{std::move(request), std::move(respond), {}}));
+      });
   table.Unary<v1::OffsetsForLeaderEpochRequest, v1::OffsetsForLeaderEpochResponse>(
       fetch_methods::kOffsetsForLeaderEpoch, executor_,
       [this](const v1::OffsetsForLeaderEpochRequest& request, CallContext,

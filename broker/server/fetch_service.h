@@ -25,7 +25,6 @@ class FetchService {
 
   void AddMethods(MethodTable& table);
 
-  v1::ListOffsetsResponse ListOffsets(const v1::ListOffsetsRequest& request);
   v1::OffsetsForLeaderEpochResponse OffsetsForLeaderEpoch(
       const v1::OffsetsForLeaderEpochRequest& request);
 
@@ -33,6 +32,10 @@ class FetchService {
   class LongPoll;
   class Push;
 
+  struct Listing;
+
+  void ListOffsets(std::shared_ptr<Listing> listing);
+  void ListOffset(const v1::ListOffsetsPartition& asked, v1::ListOffsetsResult& result);
   static absl::Status LookUp(Replica& replica, const v1::ListOffsetsPartition& asked,
                              v1::ListOffsetsResult& result);
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "broker/group/group_partition.h"
+#include "broker/server/partition_lookup.h"
 #include "common/error/error.h"
 #include "common/rpc/controller_methods.h"
 #include "common/rpc/group_methods.h"
@@ -16,6 +17,34 @@ namespace conclave::broker {
 namespace {
 
 constexpr Duration kCreationTimeout = Duration::Seconds(10);
+
+// Beyond it offsets are no positions, and sums of them overflow.
+constexpr int64_t kGreatestOffset = int64_t{1} << 62;
+
+// What no client means. Whether the partition exists, and who may commit, the coordinator sees.
+absl::Status CheckRequest(const MetadataImage& image, const v1::CommitOffsetsRequest& request) {
+  for (const v1::OffsetCommit& commit : request.offsets()) {
+    if (commit.offset() < 0 || commit.offset() > kGreatestOffset || commit.leader_epoch() < -1) {
+      return MakeError(
+          v1::INVALID_REQUEST,
+          absl::StrCat("group ", request.group(), ": offset ", commit.offset(), " at leader epoch ",
+                       commit.leader_epoch(), " is no position of ", commit.topic(), "-",
+                       commit.partition(), "; nothing was committed. Offsets ",
+                       "are 0 to 2^62, epochs -1 (unknown) or more"));
+    }
+    const auto id = TopicId::FromBytes(commit.topic_id());
+    const Topic* topic = id && !commit.topic().empty() ? image.FindTopic(*id) : nullptr;
+    if (topic == nullptr || topic->name == commit.topic()) continue;
+    return ResolvePartition(image, {commit.topic(), commit.topic_id(), commit.partition()})
+        .status();
+  }
+  return absl::OkStatus();
+}
+
+template <class Request>
+absl::Status CheckRequest(const MetadataImage&, const Request&) {
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -254,6 +283,9 @@ void GroupService::AddCall(MethodTable& table, const Method<Request, Response>& 
                                                                  group::Now)) {
   table.Unary<Request, Response>(
       method, executor_, [this, call](Request request, CallContext, Responder<Response> respond) {
+        if (absl::Status good = CheckRequest(replicas_.image(), request); !good.ok()) {
+          return respond(good);
+        }
         const auto host = HostOf(request.group());
         if (!host.ok()) return respond(host.status());
         auto shared = std::make_shared<Responder<Response>>(std::move(respond));

@@ -1,5 +1,6 @@
 #include "broker/server/partition_reader.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -22,17 +23,45 @@ absl::Status CheckRange(const Replica& replica, Offset position) {
                    start.value(), " to ", end.value()));
 }
 
-// The records of `batches` at `position` or later. OK, or what is malformed in one of them; the
-// result then ends behind that batch.
-absl::Status Decode(const Buffer& batches, Offset position, v1::FetchPartitionResult& result) {
+absl::Status TooLargeToDecode(const Replica& replica, const BatchHeader& header) {
+  return MakeError(
+      v1::MESSAGE_TOO_LARGE,
+      absl::StrCat(replica.name(), ": the batch at offsets ", header.base_offset.value(), " to ",
+                   header.last_offset().value(), " unpacks to more than ", kMostDecodedBytes,
+                   " bytes, the most that a broker decodes. Fetch from offset ",
+                   header.base_offset.value(),
+                   " without `decode` and unpack it there, as the client library does, or go on at "
+                   "offset ",
+                   header.next_offset().value()));
+}
+
+// The records of `batches` at `position` or later, as many as `max_bytes` allow, one at least. OK,
+// or what is wrong with one of the batches; the result then ends behind that batch where it is
+// malformed, and before it where it is too large.
+absl::Status Decode(const Replica& replica, const Buffer& batches, Offset position,
+                    size_t max_bytes, PartitionRead& read) {
   const auto run = CheckBatchRun(batches);
   if (!run.ok()) return run.status();
   for (const PlacedBatch& placed : *run) {
+    if (read.unpacked_bytes >= kMostDecodedBytes) break;
     const Buffer batch =
         batches.Sub(placed.position, static_cast<size_t>(placed.header.size_bytes()));
-    const absl::Status read = AppendRecords(batch, position, *result.mutable_records());
-    result.set_next_offset(placed.header.next_offset().value());
-    if (!read.ok()) return read;
+    const RecordLimits limits{max_bytes - std::min(max_bytes, read.bytes),
+                              /*at_least_one=*/read.bytes == 0, kMostDecodedBytes};
+    AppendedRecords appended =
+        AppendRecordsWithin(limits, batch, position, *read.result.mutable_records());
+    read.unpacked_bytes += appended.unpacked_bytes;
+    if (ErrorCodeOf(appended.status) == v1::MESSAGE_TOO_LARGE) {
+      // What comes before it is good; the next read begins there and names it.
+      if (read.bytes > 0) break;
+      return TooLargeToDecode(replica, placed.header);
+    }
+    // A batch without a record at the position moves it, too.
+    read.bytes += std::max<size_t>(appended.bytes, 1);
+    position = std::max(position, appended.next);
+    read.result.set_next_offset(position.value());
+    if (!appended.status.ok()) return appended.status;
+    if (position < placed.header.next_offset()) break;
   }
   return absl::OkStatus();
 }
@@ -41,12 +70,12 @@ absl::Status Read(Replica& replica, Offset position, size_t max_bytes, bool deco
                   PartitionRead& read) {
   if (absl::Status in_range = CheckRange(replica, position); !in_range.ok()) return in_range;
   const Offset high_watermark = replica.high_watermark();
-  if (position >= high_watermark) return absl::OkStatus();
+  if (position >= high_watermark || max_bytes == 0) return absl::OkStatus();
   auto found = replica.log().Read(position, max_bytes, high_watermark);
   if (!found.ok()) return found.status();
+  if (decode) return Decode(replica, found->batches, position, max_bytes, read);
   read.bytes = found->batches.size();
   if (read.bytes > 0) read.result.set_next_offset(found->next_offset.value());
-  if (decode) return Decode(found->batches, position, read.result);
   read.result.set_batches(found->batches.ToString());
   return absl::OkStatus();
 }

@@ -136,8 +136,10 @@ void Consumer::CheckTopics() {
   std::vector<ConsumerEvent> events;
   for (auto& [name, partition] : partitions_) {
     const MetadataCache::Topic* topic = metadata_.Find(name.topic);
-    if (topic == nullptr) continue;
+    // What failed rests, whatever becomes of its topic.
+    if (topic == nullptr || partition.state == Partition::State::kFailed) continue;
     if (!topic->status.ok()) {
+      if (CheckDeleted(name, partition, *topic)) continue;
       if (std::exchange(partition.told_missing, true)) continue;
       LOG(WARNING) << ToString(name) << " is waited for: " << Describe(topic->status);
       events.push_back(
@@ -152,7 +154,6 @@ void Consumer::CheckTopics() {
     if (partition.state != Partition::State::kFetching) {
       // What was looked up is of the topic before.
       partition.state = Partition::State::kNeedsPosition;
-      partition.failure.reset();
       partition.generation = ++last_generation_;
       continue;
     }
@@ -162,6 +163,22 @@ void Consumer::CheckTopics() {
                                  "\" was deleted and made anew; its offsets begin again")));
   }
   for (ConsumerEvent& event : events) Tell(std::move(event));
+}
+
+bool Consumer::CheckDeleted(const TopicPartition& name, Partition& partition,
+                            const MetadataCache::Topic& topic) {
+  // One that never was may still come; and what was fetched is handed out first.
+  if (partition.topic_id.IsNone() || !topic.unknown_since || !partition.buffer.empty())
+    return false;
+  if (executor_.clock().Now() < *topic.unknown_since + options_.unknown_topic_timeout) return false;
+  Fail(name, partition,
+       MakeError(
+           v1::UNKNOWN_TOPIC_OR_PARTITION,
+           absl::StrCat(ToString(name), ": topic \"", name.topic, "\", of the id ",
+                        partition.topic_id.ToString(),
+                        ", was deleted: the cluster knows it no more. Assign other partitions, "
+                        "or seek to where to begin once it is made anew")));
+  return true;
 }
 
 // --- Positions
@@ -393,6 +410,10 @@ void Consumer::ArmTimer() {
   MonotonicTime at = MonotonicTime::Never();
   for (const auto& [name, partition] : partitions_) {
     if (partition.not_before > now) at = std::min(at, partition.not_before);
+    const MetadataCache::Topic* topic = metadata_.Find(name.topic);
+    if (topic == nullptr || !topic->unknown_since) continue;
+    const MonotonicTime deleted = *topic->unknown_since + options_.unknown_topic_timeout;
+    if (deleted > now) at = std::min(at, deleted);
   }
   for (const PendingPartitions& asked : asked_partitions_) at = std::min(at, asked.deadline);
   executor_.Cancel(timer_);

@@ -90,8 +90,12 @@ struct ConsumerOptions {
   // Fetched ahead of Poll from one broker; the message that reaches it is the last until half of
   // it is taken. Paused partitions do not count.
   size_t prefetch_bytes = size_t{8} << 20;
-  // How long a topic may be unknown to the cluster before Partitions fails.
+  // How long a topic may be unknown to the cluster before Partitions fails, and before one that was
+  // known counts as deleted.
   Duration unknown_topic_timeout = Duration::Seconds(5);
+  // How long a partition is tried again after a refusal that is not retriable, as of a leader whose
+  // disk is damaged: leadership may move to a replica that is whole. Then Poll tells it.
+  Duration final_error_timeout = Duration::Seconds(30);
   // Called on the executor. Resets and trouble are logged too.
   std::function<void(const ConsumerEvent&)> on_event;
 };
@@ -139,9 +143,10 @@ class Consumer : private FetchConnection::Owner {
   void Assign(const std::vector<Assignment>& partitions);
 
   // Up to `max_records` of them as soon as there are any; none when `deadline` passes before. One
-  // call at a time. An error: a partition cannot go on without its user (policy kNone, or a refusal
-  // that is no use repeating); it is told once, and the partition rests until Seek or Assign
-  // without it. INVALID_REQUEST: another Poll is under way.
+  // call at a time. An error: a partition cannot go on without its user (policy kNone; a refusal
+  // that is no use repeating, for final_error_timeout; UNKNOWN_TOPIC_OR_PARTITION: its topic was
+  // deleted); it is told once, after what was fetched before, and the partition rests until Seek or
+  // Assign without it. INVALID_REQUEST: another Poll is under way.
   using PollResult = absl::StatusOr<std::vector<PartitionRecords>>;
   void Poll(size_t max_records, MonotonicTime deadline, absl::AnyInvocable<void(PollResult)> done);
 
@@ -185,6 +190,8 @@ class Consumer : private FetchConnection::Owner {
     MonotonicTime not_before;
     Backoff pause{Duration::Milliseconds(20), Duration::Seconds(1)};
     std::optional<Offset> high_watermark;
+    // Since when nothing but refusals that are not retriable were answered.
+    std::optional<MonotonicTime> refused_since;
     // kFailed; told by the next Poll, once.
     std::optional<absl::Status> failure;
   };
@@ -210,6 +217,9 @@ class Consumer : private FetchConnection::Owner {
   void Wake();
   void Serve();
   void CheckTopics();
+  // True: the partition failed, for its topic was deleted.
+  bool CheckDeleted(const TopicPartition& name, Partition& partition,
+                    const MetadataCache::Topic& topic);
   void LookUp();
   void LookUp(const TopicPartition& name, Partition& partition);
   void LookedUp(const TopicPartition& name, uint64_t generation,

@@ -95,7 +95,6 @@ void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
   if (result.error().code() != v1::NONE) {
     return Refused(name, *partition, StatusFromError(result.error()));
   }
-  partition->pause.Reset();
   const Offset high_watermark(result.high_watermark());
   if (!partition->high_watermark || high_watermark > *partition->high_watermark) {
     partition->high_watermark = high_watermark;
@@ -108,7 +107,10 @@ void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
                       absl::StrCat(
                           "what ", from.endpoint(), " sent of ", ToString(name),
                           " is damaged, and is fetched again: ", std::string(status.message()))));
+    return;
   }
+  partition->pause.Reset();
+  partition->refused_since.reset();
 }
 
 void Consumer::Refused(const TopicPartition& name, Partition& partition,
@@ -126,8 +128,14 @@ void Consumer::Refused(const TopicPartition& name, Partition& partition,
   }
   if (metadata_.Learn(name, ErrorFromStatus(status).hint())) return;
   metadata_.Refresh();
-  partition.not_before = executor_.clock().Now() + partition.pause.Next(random_);
+  const MonotonicTime now = executor_.clock().Now();
+  partition.not_before = now + partition.pause.Next(random_);
   if (IsRetriable(code)) return;
+  if (!partition.refused_since) partition.refused_since = now;
+  // What was fetched before is good, and is handed out first.
+  if (now >= *partition.refused_since + options_.final_error_timeout && partition.buffer.empty()) {
+    return Fail(name, partition, status);
+  }
   LOG(WARNING) << "fetching " << ToString(name) << " is tried again after " << Describe(status);
   Tell({ConsumerEvent::Kind::kTrouble, name, partition.buffer.fetch_offset(), Offset(-1), status});
 }

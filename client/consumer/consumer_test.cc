@@ -321,6 +321,72 @@ TEST_F(ConsumerTest, ATopicThatIsMissingIsToldOnceAndWaitedFor) {
   EXPECT_EQ(read_[0].front(), Offset(0));
 }
 
+TEST_F(ConsumerTest, ADeletedTopicIsToldOnceAfterWhatWasFetchedOfIt) {
+  cluster_.world().CreateTopic("t", 1);
+  Append(9);
+  Make();
+  Assign(StartAt::Earliest());
+  ASSERT_TRUE(PollOnce(1).ok());
+  cluster_.world().DeleteTopic("t");
+  cluster_.world().Wake();
+  cluster_.RunFor(Duration::Seconds(20));
+  ASSERT_TRUE(ReadTo(9));
+  const absl::Status status = PollOnce(10, Duration::Seconds(20));
+  EXPECT_EQ(ErrorCodeOf(status), v1::UNKNOWN_TOPIC_OR_PARTITION) << status;
+  // One of its name is another: the partition rests until it is told where to go on.
+  cluster_.world().CreateTopic("t", 1);
+  Append(3);
+  EXPECT_TRUE(PollOnce(10, Duration::Seconds(20)).ok());
+  EXPECT_EQ(read_[0].size(), 9u);
+  read_.clear();
+  consumer_->Seek(Name(0), StartAt::Earliest());
+  ASSERT_TRUE(ReadTo(3));
+}
+
+TEST_F(ConsumerTest, ATopicDeletedWhileNothingComesIsTold) {
+  cluster_.world().CreateTopic("t", 1);
+  Make();
+  Assign(StartAt::Latest());
+  EXPECT_TRUE(PollOnce().ok());
+  cluster_.world().DeleteTopic("t");
+  cluster_.world().Wake();
+  const MonotonicTime deleted = cluster_.clock().Now();
+  EXPECT_EQ(ErrorCodeOf(PollOnce(10, Duration::Seconds(60))), v1::UNKNOWN_TOPIC_OR_PARTITION);
+  EXPECT_GE(cluster_.clock().Now() - deleted, options_.unknown_topic_timeout);
+  EXPECT_LE(cluster_.clock().Now() - deleted, options_.unknown_topic_timeout * 2);
+}
+
+TEST_F(ConsumerTest, ADamagedLogIsToldOnceItWasTriedForLongEnough) {
+  cluster_.world().CreateTopic("t", 1);
+  Append(9);
+  for (int broker = 1; broker <= 3; ++broker) cluster_.world().damaged_from[broker] = Offset(6);
+  Make();
+  Assign(StartAt::Earliest());
+  ASSERT_TRUE(ReadTo(6));
+  const MonotonicTime begun = cluster_.clock().Now();
+  EXPECT_EQ(ErrorCodeOf(PollOnce(10, Duration::Seconds(60))), v1::STORAGE_ERROR);
+  EXPECT_GE(cluster_.clock().Now() - begun, Duration::Seconds(20));
+  EXPECT_GT(Count(Kind::kTrouble), 3);
+  cluster_.world().damaged_from.clear();
+  EXPECT_TRUE(PollOnce(10, Duration::Seconds(60)).ok());
+  EXPECT_EQ(read_[0].size(), 6u);
+  consumer_->Seek(Name(0), StartAt::At(Offset(6)));
+  ASSERT_TRUE(ReadTo(9));
+}
+
+TEST_F(ConsumerTest, ADamagedLogIsReadOnWhereAWholeReplicaTakesOver) {
+  cluster_.world().CreateTopic("t", 1);
+  Append(9);
+  const int leader = static_cast<int>(cluster_.world().At("t", 0).leader.value());
+  cluster_.world().damaged_from[leader] = Offset(6);
+  Make();
+  Assign(StartAt::Earliest());
+  ASSERT_TRUE(ReadTo(6));
+  EXPECT_TRUE(PollOnce(10, Duration::Seconds(20)).ok());
+  cluster_.world().MoveLeader("t", 0, leader % 3 + 1);
+  ASSERT_TRUE(ReadTo(9));
+}
+
 TEST_F(ConsumerTest, ReadsNoFurtherAheadThanItMay) {
   cluster_.world().CreateTopic("t", 1);
   Append(1000, 0, 1, 1000);

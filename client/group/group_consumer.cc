@@ -68,14 +68,25 @@ void GroupConsumer::Poll(size_t max_records, MonotonicTime deadline,
   CountAsConsumed();
   if (state_ == State::kLeft) Subscribe(topics_);
   poll_ = std::move(done);
-  consumer_.Poll(max_records, deadline, lifetime_.Guard([this](Consumer::PollResult result) {
-    Polled(std::move(result));
-  }));
+  PollConsumer(max_records, deadline);
   Reconcile();
 }
 
-void GroupConsumer::Polled(Consumer::PollResult result) {
+void GroupConsumer::PollConsumer(size_t max_records, MonotonicTime deadline) {
+  consumer_.Poll(max_records, deadline,
+                 lifetime_.Guard([this, max_records, deadline](Consumer::PollResult result) {
+                   Polled(max_records, deadline, std::move(result));
+                 }));
+}
+
+void GroupConsumer::Polled(size_t max_records, MonotonicTime deadline,
+                           Consumer::PollResult result) {
   if (!poll_) return;
+  if (ErrorCodeOf(result.status()) == v1::UNKNOWN_TOPIC_OR_PARTITION) {
+    LOG(WARNING) << "group " << options_.group << ": " << Describe(result.status());
+    PollConsumer(max_records, deadline);
+    return Tell({GroupEvent::Kind::kTrouble, {}, "", result.status()});
+  }
   if (result.ok()) {
     for (const PartitionRecords& part : *result) {
       const auto held = held_.find(part.partition);

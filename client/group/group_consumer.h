@@ -38,7 +38,8 @@ struct GroupEvent {
     // The member was put out of the group and joins anew; these were owned, and may be another's
     // already: nothing of them can be committed any more. `status`: the coordinator's reason.
     kLost,
-    // Committing or taking up partitions fails, and is tried again.
+    // Committing or taking up partitions fails, and is tried again. Or a topic was deleted: its
+    // partitions rest until the coordinator takes them back.
     kTrouble,
   };
   Kind kind;
@@ -104,7 +105,8 @@ class GroupConsumer : private Membership::Owner {
   void Subscribe(std::vector<std::string> topics);
 
   // As Consumer::Poll, of what is owned. Also an error: the coordinator refuses the membership
-  // (GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID, ...), until Subscribe is called again.
+  // (GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID, ...), until Subscribe is called again. Not
+  // one: a topic was deleted; that is an event, for the group goes on without it.
   void Poll(size_t max_records, MonotonicTime deadline,
             absl::AnyInvocable<void(Consumer::PollResult)> done);
 
@@ -163,7 +165,8 @@ class GroupConsumer : private Membership::Owner {
   void OnRefused(const absl::Status& why) override;
 
   // group_consumer.cc
-  void Polled(Consumer::PollResult result);
+  void PollConsumer(size_t max_records, MonotonicTime deadline);
+  void Polled(size_t max_records, MonotonicTime deadline, Consumer::PollResult result);
   void CountAsConsumed();
   void Drop(const absl::Status& why);
   void ArmIdleTimer();

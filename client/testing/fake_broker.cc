@@ -115,12 +115,19 @@ class FakeBroker::FetchStream : public MessageHandler<v1::FetchRequest> {
       result.mutable_error()->set_code(v1::OFFSET_OUT_OF_RANGE);
       result.mutable_error()->set_message("out of the fake log");
     }
+    const auto damaged = broker_.world_.damaged_from.find(broker_.id_);
+    const bool is_damaged = damaged != broker_.world_.damaged_from.end();
+    if (partition != nullptr && is_damaged && asked.offset() >= damaged->second.value()) {
+      result.mutable_error()->set_code(v1::STORAGE_ERROR);
+      result.mutable_error()->set_message("the fake disk is damaged");
+    }
     if (result.error().code() != v1::NONE) {
       over_ = true;
       *response.add_partitions() = std::move(result);
       return true;
     }
-    const size_t limit = asked.max_bytes() > 0 ? static_cast<size_t>(asked.max_bytes()) : 1 << 20;
+    size_t limit = asked.max_bytes() > 0 ? static_cast<size_t>(asked.max_bytes()) : 1 << 20;
+    if (is_damaged) limit = 1;  // A batch at a time, up to the damage.
     Offset next;
     std::string bytes = partition->Read(Offset(asked.offset()), limit, next);
     const bool first = seen_.insert(asked.topic() + "-" + std::to_string(asked.partition())).second;

@@ -78,6 +78,8 @@ class FakeWorld {
   int offset_not_available = 0;
   // A fetched batch is passed on with a flipped bit so many times.
   int corrupt_fetches = 0;
+  // What lies at this offset or later cannot be read (STORAGE_ERROR) where this broker leads.
+  std::map<int, Offset> damaged_from;
 
   int produce_requests = 0;
   int greatest_in_flight = 0;

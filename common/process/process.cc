@@ -1,9 +1,13 @@
 #include "common/process/process.h"
 
+#include <fcntl.h>
 #include <glog/logging.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <iostream>
+#include <string>
 
 #include "common/error/error.h"
 
@@ -13,6 +17,51 @@ void InitLogging(const char* program) {
   FLAGS_logtostderr = true;
   FLAGS_log_utc_time = true;
   google::InitGoogleLogging(program);
+}
+
+// System calls as such, and not instrumented: it runs before a sanitizer is set up.
+__attribute__((no_sanitize("address", "thread", "undefined"))) void OpenStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (syscall(SYS_fcntl, fd, F_GETFD) >= 0) continue;
+    // The least number that is free: those below are open by now. There is nobody to tell a
+    // failure.
+    if (syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR) != fd) _exit(1);
+  }
+}
+
+namespace {
+
+__attribute__((no_sanitize("address", "thread", "undefined"))) void BeforeLibraries(int, char**,
+                                                                                    char**) {
+  OpenStandardStreams();
+}
+
+__attribute__((section(".preinit_array"),
+               used)) void (*const g_before_libraries)(int, char**, char**) = &BeforeLibraries;
+
+}  // namespace
+
+void RaiseOpenFilesLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    PLOG(WARNING) << "the limit of open files cannot be read";
+    return;
+  }
+  const auto show = [](rlim_t n) {
+    return n == RLIM_INFINITY ? std::string("unlimited") : std::to_string(n);
+  };
+  const std::string before = show(limit.rlim_cur);
+  if (limit.rlim_cur == limit.rlim_max) {
+    LOG(INFO) << "open files: at most " << before;
+    return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    PLOG(WARNING) << "open files: at most " << before << ", and it cannot be raised to "
+                  << show(limit.rlim_max);
+    return;
+  }
+  LOG(INFO) << "open files: at most " << show(limit.rlim_cur) << ", raised from " << before;
 }
 
 TerminationSignals::TerminationSignals() {

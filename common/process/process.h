@@ -11,6 +11,15 @@ namespace conclave {
 // Log messages go to stderr, one a line, with UTC times.
 void InitLogging(const char* program);
 
+// Opens /dev/null in place of standard streams that the process was started without: the next files
+// that are opened would take their numbers, and messages meant for stderr would go into a log. Done
+// by itself before main, and before shared libraries are initialized: gRPC's opens a file then.
+void OpenStandardStreams();
+
+// Raises the limit of open files to what the system allows this process: partitions and connections
+// take several each. Says what it was and is.
+void RaiseOpenFilesLimit();
+
 // SIGTERM and SIGINT, taken in by whoever waits. Made before any thread is: threads inherit that
 // the signals are blocked.
 class TerminationSignals {

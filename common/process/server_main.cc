@@ -55,6 +55,7 @@ int ServerMain(int argc, char** argv, const ServerProgram& program) {
   app.footer(SettingsHelp(program));
   CLI11_PARSE(app, argc, argv);
   InitLogging(argv[0]);
+  RaiseOpenFilesLimit();
   return ExitCodeOf(LoadAndRun(program, config, overrides));
 }
 

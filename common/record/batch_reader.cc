@@ -74,6 +74,12 @@ absl::StatusOr<BatchReader> BatchReader::Open(const Buffer& batch, size_t max_un
   BatchReader reader;
   reader.header_ = *header;
   auto records = Records(batch, *header->compression(), max_unpacked_bytes);
+  if (ErrorCodeOf(records.status()) == v1::MESSAGE_TOO_LARGE) {
+    return MakeError(v1::MESSAGE_TOO_LARGE,
+                     absl::StrCat("the batch at offsets ", header->base_offset.value(), " to ",
+                                  header->last_offset().value(), " is too large to be read: ",
+                                  std::string(records.status().message())));
+  }
   if (!records.ok()) return reader.Malformed(std::string(records.status().message()));
   reader.keep_ = *std::move(records);
   reader.rest_ = reader.keep_.view();

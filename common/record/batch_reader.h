@@ -20,9 +20,10 @@ inline constexpr size_t kMaxUnpackedBytes = size_t{256} << 20;
 // Walks the records of one batch. The records are not copied where they are uncompressed and in one
 // slice; else once. Views stay valid while the reader lives. Moved, not copied. Not thread-safe.
 //
-// What is malformed inside a batch whose CRC holds was sent that way. The error (INVALID_RECORD, or
-// UNSUPPORTED_COMPRESSION_TYPE) names the offset; the caller reports it and goes on at
-// header().next_offset(): no later record of the batch can be trusted.
+// What is malformed inside a batch whose CRC holds was sent that way. The error (INVALID_RECORD,
+// UNSUPPORTED_COMPRESSION_TYPE, or MESSAGE_TOO_LARGE where it unpacks to more than is allowed)
+// names the offset; the caller reports it and goes on at header().next_offset(): no later record of
+// the batch can be trusted.
 class BatchReader {
  public:
   // `batch` has been checked as far as the caller trusts its source; any bytes are safe. The CRC is
@@ -34,6 +35,8 @@ class BatchReader {
   BatchReader& operator=(BatchReader&&) = default;
 
   const BatchHeader& header() const { return header_; }
+  // Of all records, uncompressed.
+  size_t unpacked_bytes() const { return keep_.size(); }
 
   // True: `record` is the next one. False: there was none left. After an error it is the same
   // again.

@@ -31,7 +31,7 @@ absl::Status Malformed(Compression codec, const std::string& why) {
 
 absl::Status TooLarge(Compression codec, size_t limit) {
   return MakeError(
-      v1::INVALID_RECORD,
+      v1::MESSAGE_TOO_LARGE,
       absl::StrCat("its ", CompressionName(codec), " data unpacks to more than ", limit, " bytes"));
 }
 

@@ -16,7 +16,8 @@ namespace conclave {
 // Appends the compressed bytes to `out`.
 absl::Status Compress(Compression codec, std::string_view bytes, std::string& out);
 
-// INVALID_RECORD if `bytes` are not one or more whole frames, or give more than `limit` bytes.
+// INVALID_RECORD if `bytes` are not one or more whole frames; MESSAGE_TOO_LARGE if they give more
+// than `limit` bytes.
 // Memory stays within `limit` and the codec's window (128 MiB at most, of zstd).
 absl::StatusOr<std::string> Decompress(Compression codec, std::string_view bytes, size_t limit);
 

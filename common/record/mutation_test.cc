@@ -138,8 +138,9 @@ TEST(MutationTest, ABombIsRefusedAtTheLimit) {
     std::string bomb;
     ASSERT_TRUE(Compress(codec, zeros, bomb).ok());
     EXPECT_LT(bomb.size(), 1u << 20);
-    EXPECT_EQ(ErrorCodeOf(Decompress(codec, bomb, 1 << 20).status()), v1::INVALID_RECORD);
-    EXPECT_EQ(ErrorCodeOf(Decompress(codec, bomb, zeros.size() - 1).status()), v1::INVALID_RECORD);
+    EXPECT_EQ(ErrorCodeOf(Decompress(codec, bomb, 1 << 20).status()), v1::MESSAGE_TOO_LARGE);
+    EXPECT_EQ(ErrorCodeOf(Decompress(codec, bomb, zeros.size() - 1).status()),
+              v1::MESSAGE_TOO_LARGE);
     const auto whole = Decompress(codec, bomb, zeros.size());
     ASSERT_TRUE(whole.ok()) << whole.status();
     EXPECT_EQ(whole->size(), zeros.size());

@@ -64,4 +64,49 @@ absl::Status AppendRecords(const Buffer& batch, Offset from,
   }
 }
 
+namespace {
+
+size_t WeightOf(const RecordView& record) {
+  size_t weight = kRecordWeight + record.key.value_or("").size() + record.value.value_or("").size();
+  for (const HeaderView& header : record.headers) {
+    weight += kRecordWeight + header.key.size() + header.value.value_or("").size();
+  }
+  return weight;
+}
+
+}  // namespace
+
+AppendedRecords AppendRecordsWithin(const RecordLimits& limits, const Buffer& batch, Offset from,
+                                    google::protobuf::RepeatedPtrField<v1::Record>& out) {
+  AppendedRecords appended;
+  appended.next = from;
+  auto reader = BatchReader::Open(batch, limits.max_unpacked_bytes);
+  appended.status = reader.status();
+  if (!reader.ok()) {
+    appended.unpacked_bytes = limits.max_unpacked_bytes;
+    const auto header = ParseBatchHeader(batch, 0);
+    if (header && ErrorCodeOf(appended.status) != v1::MESSAGE_TOO_LARGE) {
+      appended.next = header->next_offset();
+    }
+    return appended;
+  }
+  appended.unpacked_bytes = reader->unpacked_bytes();
+  RecordView view;
+  for (;;) {
+    const auto more = reader->Next(view);
+    if (!more.ok() || !*more) {
+      appended.status = more.status();
+      appended.next = reader->header().next_offset();
+      return appended;
+    }
+    if (view.offset < from) continue;
+    const size_t weight = WeightOf(view);
+    const bool must = limits.at_least_one && appended.bytes == 0;
+    if (!must && appended.bytes + weight > limits.max_bytes) return appended;
+    FillRecord(view, *out.Add());
+    appended.bytes += weight;
+    appended.next = view.offset + 1;
+  }
+}
+
 }  // namespace conclave

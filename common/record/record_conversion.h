@@ -1,6 +1,8 @@
 #ifndef CONCLAVE_COMMON_RECORD_RECORD_CONVERSION_H_
 #define CONCLAVE_COMMON_RECORD_RECORD_CONVERSION_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/buffer/buffer.h"
@@ -26,6 +28,34 @@ absl::StatusOr<Buffer> BatchFromRecords(
 // A protobuf string is UTF-8: bytes of a header's key that are not become U+FFFD each.
 absl::Status AppendRecords(const Buffer& batch, Offset from,
                            google::protobuf::RepeatedPtrField<v1::Record>& out);
+
+// What of a batch is wanted, and how much work it may make.
+struct RecordLimits {
+  // Of records, each counted with kRecordWeight beside its bytes. The first record is appended
+  // whatever it has, if `at_least_one`.
+  size_t max_bytes = 0;
+  bool at_least_one = true;
+  // Of the batch, uncompressed.
+  size_t max_unpacked_bytes = 0;
+};
+// About what a v1::Record takes in memory beside its bytes.
+inline constexpr size_t kRecordWeight = 100;
+
+struct AppendedRecords {
+  // Where reading goes on: behind the last record appended, or behind the batch where it came to
+  // its end, or where it is malformed.
+  Offset next;
+  // As RecordLimits counts them.
+  size_t bytes = 0;
+  // The work it made.
+  size_t unpacked_bytes = 0;
+  // As of AppendRecords; MESSAGE_TOO_LARGE: beyond max_unpacked_bytes, and nothing was appended.
+  absl::Status status;
+};
+
+// As AppendRecords, and stops before a record that is beyond the limits.
+AppendedRecords AppendRecordsWithin(const RecordLimits& limits, const Buffer& batch, Offset from,
+                                    google::protobuf::RepeatedPtrField<v1::Record>& out);
 
 void FillRecord(const RecordView& view, v1::Record& out);
 

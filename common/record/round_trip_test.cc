@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/buffer/buffer.h"
@@ -194,6 +195,41 @@ TEST(RoundTripTest, R39EveryByteNullAndEmptyThroughPlainRecords) {
     EXPECT_EQ(later.size(), records.size() - 3);
   }
   EXPECT_EQ(ErrorCodeOf(BatchFromRecords({}, WallTime()).status()), v1::INVALID_RECORD);
+}
+
+TEST(RoundTripTest, RecordsWithinLimitsGoOnWhereTheyStopped) {
+  google::protobuf::RepeatedPtrField<v1::Record> records;
+  for (int i = 0; i < 10; ++i) records.Add()->set_value(std::string(1000, 'v'));
+  for (const Compression codec : kCodecs) {
+    const auto batch = BatchFromRecords(records, WallTime::FromUnixMillis(77), codec);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    const size_t most = 20'000;
+    // One at least, however small the limit; as many as fit; all.
+    for (const auto& [max_bytes, count] :
+         {std::pair<size_t, int>{1, 1}, {3 * (1000 + kRecordWeight), 3}, {most, 10}}) {
+      google::protobuf::RepeatedPtrField<v1::Record> read;
+      for (Offset at(0); at < Offset(10);) {
+        const int before = read.size();
+        const AppendedRecords appended =
+            AppendRecordsWithin({max_bytes, true, most}, *batch, at, read);
+        ASSERT_TRUE(appended.status.ok()) << appended.status;
+        ASSERT_LE(read.size() - before, count);
+        ASSERT_GT(read.size(), before);
+        EXPECT_EQ(appended.bytes,
+                  static_cast<size_t>(read.size() - before) * (1000 + kRecordWeight));
+        at = appended.next;
+      }
+      ASSERT_EQ(read.size(), 10);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(read[i].offset(), i);
+    }
+    google::protobuf::RepeatedPtrField<v1::Record> none;
+    const AppendedRecords full = AppendRecordsWithin({1, false, most}, *batch, Offset(2), none);
+    EXPECT_TRUE(full.status.ok() && none.empty() && full.next == Offset(2)) << full.status;
+    if (codec == Compression::kNone) continue;
+    const AppendedRecords bomb = AppendRecordsWithin({most, true, 5000}, *batch, Offset(2), none);
+    EXPECT_EQ(ErrorCodeOf(bomb.status), v1::MESSAGE_TOO_LARGE);
+    EXPECT_TRUE(none.empty() && bomb.next == Offset(2));
+  }
 }
 
 TEST(RoundTripTest, HeaderKeysBecomeUtf8) {

@@ -53,6 +53,25 @@ bool SharesDirectory(const Broker& a, const Broker& b) {
                      [&b](DirectoryId directory) { return b.HasDirectory(directory); });
 }
 
+// Its identity says who the broker is: the same one twice is a copy, or was given another's id.
+absl::Status CheckDirectories(const MetadataImage& image, const Broker& broker) {
+  for (const auto& [id, other] : image.brokers()) {
+    if (id == broker.id) continue;
+    for (const DirectoryId directory : broker.directories) {
+      if (!other.HasDirectory(directory)) continue;
+      return MakeError(
+          v1::DUPLICATE_BROKER_REGISTRATION,
+          absl::StrCat("broker ", broker.id.value(), " at ", broker.endpoint, " has directory ",
+                       directory.ToString(), ", which is broker ", id.value(), "'s at ",
+                       other.endpoint,
+                       ": its data directory is a copy. Format an empty one for it with 'conclave "
+                       "storage format', or unregister broker ",
+                       id.value(), " if that is gone for good"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckReplaceable(const Broker& old, const Broker& broker, const Sessions& sessions) {
   if (!sessions.IsLive(old.id)) return absl::OkStatus();
   const std::string who =
@@ -80,6 +99,7 @@ absl::StatusOr<Change<v1::RegisterBrokerResponse>> RegisterBroker(
   if (auto status = CheckClusterId(image, request.cluster_id()); !status.ok()) return status;
   const auto broker = ReadRequest(request);
   if (!broker.ok()) return broker.status();
+  if (auto status = CheckDirectories(image, *broker); !status.ok()) return status;
   Change<v1::RegisterBrokerResponse> change;
   BatchBuilder builder(now.wall);
   if (const Broker* old = image.FindBroker(broker->id); old != nullptr) {

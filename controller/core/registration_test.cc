@@ -63,6 +63,16 @@ TEST_F(RegistrationTest, WhatNoBrokerMaySayIsRefused) {
   EXPECT_EQ(changed([](Request& r) { r.set_rack(std::string(250, 'r')); }), v1::INVALID_REQUEST);
 }
 
+TEST_F(RegistrationTest, ADirectoryIsOneBrokersAlone) {
+  Start(1);
+  auto request = Registration(2);
+  request.add_directory_ids(Registration(1).directory_ids(0));
+  const absl::Status status = Register(request);
+  EXPECT_EQ(ErrorCodeOf(status), v1::DUPLICATE_BROKER_REGISTRATION);
+  EXPECT_NE(status.message().find("host1:7400"), std::string::npos) << status;
+  Start(2);
+}
+
 TEST_F(RegistrationTest, WhileTheOldStreamIsOpenTryAgain) {
   Start(1);
   const absl::Status status = Register(Registration(1, 2));

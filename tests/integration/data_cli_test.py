@@ -228,6 +228,30 @@ class DataCliTest(unittest.TestCase):
             self.cli("--timeout", 1, "consume", "one", bootstrap=nobody, code=3)
             self.cli("--timeout", 1, "produce", "one", bootstrap=nobody, code=3)
 
+    def test_numbers_and_names_that_are_none_are_wrong_usage(self):
+        for option in ("--offset", "--timestamp", "--count"):
+            for number in ("9223372036854775808", "-1", "1.5"):
+                refused = self.cli("consume", "one", option, number, code=2).stderr
+                self.assertIn(number.encode(), refused)
+                self.assertLess(len(refused), 200)
+        self.assertIn(b"topic", self.cli("consume", b"t\xff".decode(errors="surrogateescape"),
+                                         code=2).stderr)
+        for configs, what in ((["a"], b"key=value"), (["k=1", "k=2"], b"more than once")):
+            given = [part for config in configs for part in ("--config", config)]
+            self.assertIn(what, self.cli("topic", "create", "new", *given, code=2).stderr)
+
+    def test_a_full_disk_is_an_error(self):
+        self.produce(b"some line\n")
+        for command in (["consume", "one", "--from-beginning", "--exit-at-end"],
+                        ["produce", "one"], ["--help"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([CONCLAVE, "--bootstrap", self.bootstrap, *command],
+                                        stdin=subprocess.DEVNULL, stdout=full,
+                                        stderr=subprocess.PIPE, timeout=COMMAND_TIMEOUT_S)
+            self.assertEqual(result.returncode, 1, command)
+            self.assertEqual(result.stderr.count(b"cannot write to stdout: No space left"), 1,
+                             result.stderr)
+
     def test_a_reader_that_goes_away_is_no_error(self):
         self.produce(b"some line\n" * 100000)
         consume = subprocess.Popen(

@@ -4,6 +4,7 @@ serves: plain records for simple clients, and Kafka's batches made by an encoder
 import itertools
 import json
 import os
+import subprocess
 import sys
 import time
 import unittest
@@ -14,7 +15,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORK
                                 "tests/formats"))
 import kafka_format  # noqa: E402
 import test_main  # noqa: E402
-from conclave_cluster import Cluster, wait_until  # noqa: E402
+from conclave_cluster import COMMAND_TIMEOUT_S, CONCLAVE, Cluster, wait_until  # noqa: E402
 from reflection import Reflected  # noqa: E402
 
 ALL, LEADER = 0, 1
@@ -246,6 +247,29 @@ class DataTest(unittest.TestCase):
         self.assertEqual(refused.error.code, BAD_ACKS)
         self.assertEqual(self.fetch(leader, topic, 0, decode=True).high_watermark, 0)
 
+    def test_decoded_answers_keep_to_the_limit_whatever_a_batch_unpacks_to(self):
+        topic, leader = self.new_topic()
+        packed = self.batch(count=20, size=1 << 20, codec="zstd")
+        bomb = self.batch(count=40, size=1 << 20, codec="zstd")
+        for batch in (packed, bomb):
+            self.assertLess(len(batch), 1 << 20)
+            self.assertEqual(self.produce(leader, topic, batch=batch).error.code, 0)
+        offset = 0
+        while offset < 20:
+            read = self.fetch(leader, topic, offset, decode=True, max_bytes=1)
+            self.assertEqual(([r.offset for r in read.records], read.next_offset),
+                             ([offset], offset + 1))
+            offset = read.next_offset
+        read = self.fetch(leader, topic, 0, decode=True, max_bytes=5 << 20)
+        # The partition's own limit, 1 MiB, holds for the first record alone.
+        self.assertEqual(len(read.records), 1)
+        read = self.fetch(leader, topic, 20, decode=True)
+        self.assertEqual((read.error.code, len(read.records)), (TOO_LARGE, 0))
+        self.assertIn("offset 20 without `decode`", read.error.message)
+        self.assertEqual(self.fetch(leader, topic, 20).batches[16:], bomb[16:])
+        stamp = int.from_bytes(bomb[35:43], "big")
+        self.assertEqual(self.offsets(leader, topic, spec=0, timestamp_ms=stamp).offset, 20)
+
     def test_damaged_batches_are_refused_and_nothing_is_stored(self):
         topic, leader = self.new_topic()
         good = self.batch(count=3, size=50)
@@ -323,6 +347,23 @@ class DataTest(unittest.TestCase):
         self.assertEqual((described.error.code, described.state), (0, "empty"))
         self.assertEqual([o.offset for o in described.offsets], [7])
 
+    def test_commits_that_nobody_means_are_refused_by_name(self):
+        topic, _ = self.new_topic()
+        other, _ = self.new_topic()
+        other_id = self.brokers[1].call("conclave.v1.MetadataService", "GetMetadata",
+                                        topics=[other]).topics[0].topic_id
+        coordinator = self.coordinator_of("refused")
+        for what, code, named in (
+                (dict(offset=-1, leader_epoch=0), "INVALID_ARGUMENT", "offset -1"),
+                (dict(offset=(1 << 62) + 1, leader_epoch=0), "INVALID_ARGUMENT", "2^62"),
+                (dict(offset=1, leader_epoch=-2), "INVALID_ARGUMENT", "leader epoch -2"),
+                (dict(offset=1, leader_epoch=0, topic_id=other_id), "NOT_FOUND", other)):
+            with self.assertRaises(grpc.RpcError) as refused:
+                coordinator.call("conclave.v1.GroupService", "CommitOffsets", group="refused",
+                                 member_epoch=-1, offsets=[dict(topic=topic, partition=0, **what)])
+            self.assertEqual(refused.exception.code().name, code, refused.exception.details())
+            self.assertIn(named, refused.exception.details())
+
     # --- The commands that show them
 
     def test_describe_shows_the_leaders_bounds(self):
@@ -358,6 +399,19 @@ class DataTest(unittest.TestCase):
         self.assertIn(f"{topic}-0", read.error.message)
         with self.assertRaises(grpc.RpcError):
             leader.call("conclave.v1.FetchService", "Fetch")
+
+    def test_a_consumer_of_a_deleted_topic_ends_with_the_reason(self):
+        topic, leader = self.new_topic()
+        self.produce(leader, topic, records=[{"value": b"read"}])
+        consuming = subprocess.Popen(
+            [CONCLAVE, "--bootstrap", self.cluster.bootstrap, "consume", topic,
+             "--from-beginning"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(consuming.stdout.readline(), b"read\n")
+        self.cluster.must("topic", "delete", topic)
+        _, errors = consuming.communicate(timeout=COMMAND_TIMEOUT_S)
+        self.assertEqual(consuming.returncode, 1, errors)
+        self.assertIn(b"UNKNOWN_TOPIC_OR_PARTITION", errors)
+        self.assertIn(b"was deleted", errors)
 
     def test_a_deleted_topic_is_gone_and_its_successor_is_empty(self):
         topic, leader = self.new_topic("--replication-factor", "3")

@@ -402,5 +402,23 @@ TEST_F(GroupConsumerTest, ATopicMadeAnewBeginsAnew) {
   EXPECT_EQ(world_.Committed(0), 3);
 }
 
+TEST_F(GroupConsumerTest, ADeletedTopicIsAnEventAndNoErrorOfPoll) {
+  Begin(1, 10);
+  Member& member = world_.Join();
+  member.PollOn();
+  ASSERT_TRUE(world_.Until([&] { return world_.Committed(0) == 10; }));
+  // The coordinator hears of it late.
+  world_.cluster.world().DeleteTopic("t");
+  world_.cluster.world().Wake();
+  ASSERT_TRUE(world_.Until([&] { return member.Count(GroupEvent::Kind::kTrouble) > 0; }));
+  EXPECT_EQ(ErrorCodeOf(member.events.back().status), v1::UNKNOWN_TOPIC_OR_PARTITION);
+  world_.service().TellTopics();
+  ASSERT_TRUE(world_.Until([&] { return member.Owned().empty(); }));
+  EXPECT_TRUE(member.failures.empty());
+  world_.CreateTopic(1);
+  world_.Append(3);
+  ASSERT_TRUE(world_.Until([&] { return member.total() == 13; }));
+}
+
 }  // namespace
 }  // namespace conclave

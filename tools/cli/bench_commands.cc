@@ -11,6 +11,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/cli/progress.h"
 
 namespace conclave::tools {
@@ -263,7 +264,7 @@ int BenchConsume(const Globals& globals, const BenchArguments& arguments) {
 CLI::App* AddVerb(CLI::App* bench, const char* verb, const char* help, BenchArguments& arguments) {
   CLI::App* command = bench->add_subcommand(verb, help);
   command->fallthrough();
-  command->add_option("--topic", arguments.topic, "Which")->required();
+  command->add_option("--topic", arguments.topic, "Which")->required()->check(Utf8Text());
   CLI::Option* records =
       command->add_option("--records", arguments.records, "How many (default 100000)")
           ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
@@ -274,6 +275,7 @@ CLI::App* AddVerb(CLI::App* bench, const char* verb, const char* help, BenchArgu
       ->check(CLI::Range(kBenchRecordMin, size_t{16} << 20))
       ->capture_default_str();
   command->add_option("--seed", arguments.seed, "What the records are made from")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   return command;
 }

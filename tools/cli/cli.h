@@ -53,6 +53,12 @@ void AddBenchCommands(CLI::App& app, const Globals& globals, Run& run);
 
 // --- Output
 
+// First of all: what is written to std::cout is watched from here on.
+void StartOutput();
+// Last of all. What `exit_code` becomes: as it is, or kRefused, reported, where stdout did not take
+// all that was written. A reader that has gone away is no error.
+int FinishOutput(int exit_code);
+
 // Rows under headings, columns as wide as they need to be.
 void PrintTable(const std::vector<std::string>& headings,
                 const std::vector<std::vector<std::string>>& rows);

@@ -10,6 +10,7 @@
 #include "tools/cli/consume_group.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/cli/record_output.h"
 
 namespace conclave::tools {
@@ -163,7 +164,7 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
       "--timeout bounds requests, such as the look for the topic, and not the whole command: that "
       "ends with --count or --exit-at-end, or when it is stopped.");
   consume->fallthrough();
-  consume->add_option("topic", arguments->topic, "Which")->required();
+  consume->add_option("topic", arguments->topic, "Which")->required()->check(Utf8Text());
   CLI::Option* partition =
       consume
           ->add_option("--partition", arguments->partitions, "This one alone (may be given again)")
@@ -173,16 +174,16 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
       consume->add_flag("--from-beginning", arguments->from_beginning, "From the first there is");
   CLI::Option* offset =
       consume->add_option("--offset", arguments->offset, "From this offset of each partition")
-          ->check(CLI::NonNegativeNumber);
+          ->check(WholeNumber(0));
   CLI::Option* timestamp =
       consume
           ->add_option("--timestamp", arguments->timestamp,
                        "From the first record that is not older (milliseconds since 1970)")
-          ->check(CLI::NonNegativeNumber);
+          ->check(WholeNumber(0));
   beginning->excludes(offset)->excludes(timestamp);
   offset->excludes(timestamp);
   consume->add_option("--count", arguments->count, "End after so many records")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0));
   consume->add_flag("--exit-at-end", arguments->exit_at_end,
                     "End where each partition ended when the command began; with a group, when "
                     "the group has come so far");
@@ -193,7 +194,8 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
                        "--from-beginning decides), commit what was printed")
           ->check(CLI::Validator(
               [](std::string& text) { return text.empty() ? "a group's name is not empty" : ""; },
-              "TEXT"));
+              "TEXT"))
+          ->check(Utf8Text());
   group->excludes(partition)->excludes(offset)->excludes(timestamp);
   consume
       ->add_option("--session-timeout-ms", arguments->session_timeout_ms,
@@ -204,6 +206,7 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   consume
       ->add_option("--instance-id", arguments->instance_id,
                    "A name under which the member comes back to the same partitions")
+      ->check(Utf8Text())
       ->needs(group);
   consume->add_option("--assignor", arguments->assignor, "Of the group's partitions")
       ->check(CLI::IsMember({"uniform", "range", "sticky"}))

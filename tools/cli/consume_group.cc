@@ -1,5 +1,7 @@
 #include "tools/cli/consume_group.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -17,7 +19,11 @@ constexpr size_t kPollRecords = 1000;
 
 volatile std::sig_atomic_t g_asked_to_end = 0;
 
-void OnSignal(int) { g_asked_to_end = 1; }
+// Asked once, it commits and leaves. Who asks again will not wait for that.
+void OnSignal(int signal) {
+  if (g_asked_to_end != 0) _exit(128 + signal);
+  g_asked_to_end = 1;
+}
 
 // Where the partitions ended when the command began.
 using Marks = std::map<TopicPartition, Offset>;
@@ -129,9 +135,24 @@ class MemberCommand {
     if (!offsets.ok()) return offsets.status();
     for (const TopicPartition& name : others) {
       const auto committed = offsets->find(name);
-      if (committed == offsets->end() || committed->second < marks_.at(name)) return false;
+      if (committed == offsets->end() || committed->second < marks_.at(name)) {
+        return StillThere(name);
+      }
     }
     return true;
+  }
+
+  // Of a topic that was deleted nobody commits any more. False: it is there, or nobody can tell.
+  absl::StatusOr<bool> StillThere(const TopicPartition& name) {
+    using Answer = absl::StatusOr<OffsetAnswer>;
+    const Answer end = session_.Await<Answer>([&](auto done) {
+      consumer_.ListOffsets({name, v1::OFFSET_SPEC_EARLIEST, 0}, Deadline(), std::move(done));
+    });
+    const v1::ErrorCode code = ErrorCodeOf(end.status());
+    if (code == v1::UNKNOWN_TOPIC_OR_PARTITION || code == v1::UNKNOWN_TOPIC_ID) {
+      return end.status();
+    }
+    return false;
   }
 
   absl::Status Commit() {

@@ -9,6 +9,7 @@
 #include "common/error/error.h"
 #include "tools/cli/admin_session.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/option_checks.h"
 
 namespace conclave::tools {
 namespace {
@@ -203,7 +204,7 @@ void AddGroupCommands(CLI::App& app, const Globals& globals, Run& run) {
   CLI::App* describe =
       group->add_subcommand("describe", "Members, what they hold, and how far the group is behind");
   describe->fallthrough();
-  describe->add_option("groups", *names, "Which")->required();
+  describe->add_option("groups", *names, "Which")->required()->check(Utf8Text());
   describe->callback([&globals, &run, names] {
     run = [&globals, names] { return DescribeGroups(globals, *names); };
   });
@@ -213,7 +214,7 @@ void AddGroupCommands(CLI::App& app, const Globals& globals, Run& run) {
   offsets->require_subcommand(1)->fallthrough();
   CLI::App* get = offsets->add_subcommand("get", "The offsets of one group, and its lag");
   get->fallthrough();
-  get->add_option("group", *name, "Which")->required();
+  get->add_option("group", *name, "Which")->required()->check(Utf8Text());
   get->callback(
       [&globals, &run, name] { run = [&globals, name] { return GetOffsets(globals, *name); }; });
 }

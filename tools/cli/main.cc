@@ -52,6 +52,7 @@ void AddHelpCommand(CLI::App& app, conclave::tools::Run& run) {
 
 int main(int argc, char** argv) {
   using namespace conclave::tools;
+  StartOutput();
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_WARNING;
   google::InitGoogleLogging(argv[0]);
@@ -94,9 +95,9 @@ int main(int argc, char** argv) {
         error.get_exit_code() == 0
             ? ""
             : ExplainUnknown(app, std::vector<std::string>(argv + 1, argv + argc));
-    if (why.empty()) return app.exit(error) == 0 ? kDone : kWrongUsage;
+    if (why.empty()) return FinishOutput(app.exit(error) == 0 ? kDone : kWrongUsage);
     std::cerr << "conclave: " << why << "\nRun with --help for more information." << std::endl;
     return kWrongUsage;
   }
-  return run();
+  return FinishOutput(run());
 }

@@ -1,11 +1,74 @@
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
+#include <streambuf>
 
+#include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "common/types/ids.h"
 #include "tools/cli/cli.h"
 
 namespace conclave::tools {
+namespace {
+
+// Hands on to stdio, and keeps the reason of the first failure: a stream tells only that it failed,
+// and errno does not last.
+class StdoutBuffer : public std::streambuf {
+ public:
+  int error() const { return error_; }
+  void Flush() {
+    if (std::fflush(stdout) != 0) Fail();
+  }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char byte = traits_type::to_char_type(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+    const size_t written = std::fwrite(bytes, 1, static_cast<size_t>(count), stdout);
+    if (written != static_cast<size_t>(count)) Fail();
+    return static_cast<std::streamsize>(written);
+  }
+  int sync() override {
+    Flush();
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  void Fail() {
+    if (error_ == 0) error_ = errno == 0 ? EIO : errno;
+  }
+
+  int error_ = 0;
+};
+
+StdoutBuffer& Stdout() {
+  // Lives as long as std::cout, which flushes it as the process ends.
+  static auto* const buffer = new StdoutBuffer;
+  return *buffer;
+}
+
+}  // namespace
+
+void StartOutput() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::cout.rdbuf(&Stdout());
+}
+
+int FinishOutput(int exit_code) {
+  Stdout().Flush();
+  const int error = Stdout().error();
+  // A command that failed has told why.
+  if (error == 0 || error == EPIPE || exit_code != kDone) return exit_code;
+  return Report(MakeError(v1::UNKNOWN_SERVER_ERROR,
+                          absl::StrCat("cannot write to stdout: ", std::strerror(error),
+                                       "; what was asked was done all the same")));
+}
 
 void PrintTable(const std::vector<std::string>& headings,
                 const std::vector<std::vector<std::string>>& rows) {

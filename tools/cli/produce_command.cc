@@ -15,6 +15,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/record_text.h"
 
@@ -209,7 +210,7 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
       "LONGEST GAP in the result: the longest time without an acknowledgement, in seconds, from "
       "the beginning on. Time in which there was no input counts too.");
   produce->fallthrough();
-  produce->add_option("topic", arguments->topic, "Where to")->required();
+  produce->add_option("topic", arguments->topic, "Where to")->required()->check(Utf8Text());
   produce->add_option("--file", arguments->file, "Read this instead of stdin");
   CLI::Option* separator =
       produce

@@ -6,6 +6,7 @@
 #include "common/error/error.h"
 #include "tools/cli/admin_session.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/option_checks.h"
 
 namespace conclave::tools {
 namespace {
@@ -30,22 +31,16 @@ struct AlterArguments {
   bool validate_only = false;
 };
 
-// Settings as they are typed after `option`.
-absl::Status Split(const char* option, const std::vector<std::string>& given,
-                   google::protobuf::Map<std::string, std::string>& configs) {
+// Settings as they are typed, which passed KeyValue.
+void Split(const std::vector<std::string>& given,
+           google::protobuf::Map<std::string, std::string>& configs) {
   for (const std::string& config : given) {
     const size_t equals = config.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return MakeError(v1::INVALID_CONFIG,
-                       absl::StrCat(option, " ", config, " is not written key=value"));
-    }
     configs[config.substr(0, equals)] = config.substr(equals + 1);
   }
-  return absl::OkStatus();
 }
 
-absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
-                                                      const CreateArguments& arguments) {
+v1::CreateTopicsRequest CreateRequest(const Globals& globals, const CreateArguments& arguments) {
   v1::CreateTopicsRequest request;
   request.set_validate_only(arguments.validate_only);
   request.set_timeout_ms(globals.timeout_seconds * 1000);
@@ -56,17 +51,15 @@ absl::StatusOr<v1::CreateTopicsRequest> CreateRequest(const Globals& globals,
     if (arguments.replication_factor_given) {
       topic->set_replication_factor(arguments.replication_factor);
     }
-    const absl::Status split = Split("--config", arguments.configs, *topic->mutable_configs());
-    if (!split.ok()) return split;
+    Split(arguments.configs, *topic->mutable_configs());
   }
   return request;
 }
 
 int Create(const Globals& globals, const CreateArguments& arguments) {
   auto request = CreateRequest(globals, arguments);
-  if (!request.ok()) return Report(request.status());
   return WithSession(globals, [&](AdminSession& session) -> int {
-    const auto response = session.Call(&AdminClient::CreateTopics, *std::move(request));
+    const auto response = session.Call(&AdminClient::CreateTopics, std::move(request));
     if (!response.ok()) return Report(response.status());
     int exit_code = kDone;
     Json topics = Json::array();
@@ -221,8 +214,7 @@ int Alter(const Globals& globals, const AlterArguments& arguments) {
   request.set_validate_only(arguments.validate_only);
   request.set_timeout_ms(globals.timeout_seconds * 1000);
   for (const std::string& key : arguments.unset) request.add_unset(key);
-  const absl::Status split = Split("--set", arguments.set, *request.mutable_set());
-  if (!split.ok()) return Report(split);
+  Split(arguments.set, *request.mutable_set());
   return WithSession(globals, [&](AdminSession& session) -> int {
     const auto altered = session.Call(&AdminClient::AlterConfigs, std::move(request));
     if (!altered.ok()) return Report(altered.status());
@@ -297,14 +289,15 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto arguments = std::make_shared<CreateArguments>();
   CLI::App* create = topic->add_subcommand("create", "Create topics");
   create->fallthrough();
-  create->add_option("name", arguments->names, "Names")->required();
+  create->add_option("name", arguments->names, "Names")->required()->check(Utf8Text());
   CLI::Option* partitions =
       create->add_option("--partitions", arguments->partitions, "Of each (default 1)");
   CLI::Option* replicas =
       create->add_option("--replication-factor,--replicas", arguments->replication_factor,
                          "Of each partition (default 3, or as many as brokers live)");
   create->add_option("--config", arguments->configs, "key=value: a setting of the topics")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(KeyValue());
   create->add_flag("--validate-only", arguments->validate_only, "Check, and change nothing");
   create->callback([&globals, &run, arguments, partitions, replicas] {
     arguments->partitions_given = partitions->count() > 0;
@@ -319,7 +312,7 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto described = std::make_shared<std::vector<std::string>>();
   CLI::App* describe = topic->add_subcommand("describe", "Partitions and settings of topics");
   describe->fallthrough();
-  describe->add_option("name", *described, "Names")->required();
+  describe->add_option("name", *described, "Names")->required()->check(Utf8Text());
   describe->callback([&globals, &run, described] {
     run = [&globals, described] { return DescribeTopic(globals, *described); };
   });
@@ -327,9 +320,10 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto altered = std::make_shared<AlterArguments>();
   CLI::App* alter = topic->add_subcommand("alter", "Change settings of a topic, and show them all");
   alter->fallthrough();
-  alter->add_option("name", altered->name, "Which")->required();
+  alter->add_option("name", altered->name, "Which")->required()->check(Utf8Text());
   CLI::Option* set = alter->add_option("--set", altered->set, "key=value (may be given again)")
-                         ->allow_extra_args(false);
+                         ->allow_extra_args(false)
+                         ->check(KeyValue());
   CLI::Option* unset =
       alter->add_option("--unset", altered->unset, "key: back to its default (may be given again)")
           ->allow_extra_args(false);
@@ -344,7 +338,7 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   auto deleted = std::make_shared<std::vector<std::string>>();
   CLI::App* remove = topic->add_subcommand("delete", "Delete topics with all they hold");
   remove->fallthrough();
-  remove->add_option("name", *deleted, "Names")->required();
+  remove->add_option("name", *deleted, "Names")->required()->check(Utf8Text());
   remove->callback([&globals, &run, deleted] {
     run = [&globals, deleted] { return Delete(globals, *deleted); };
   });
