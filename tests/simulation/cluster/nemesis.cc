@@ -13,6 +13,8 @@ Duration Ms(int64_t n) { return Duration::Milliseconds(n); }
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 constexpr Duration kLongerThanASession = Duration::Seconds(12);
+// Than a session, and after it replica.lag.time.max.ms.
+constexpr Duration kLongerThanAnything = Duration::Seconds(20);
 
 }  // namespace
 
@@ -33,6 +35,7 @@ Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std
   AddFault(0.5, 6, [this] { CutBrokers(); });
   AddFault(0.4, 8, [this] { Isolate(); });
   AddFault(0.3, 10, [this] { Split(); });
+  AddFault(0.3, 12, [this] { Maroon(); });
   AddFault(0.4, 6, [this] { CutOneWay(); });
   AddFault(0.2, 10, [this] { Deafen(); });
   AddFault(0.4, 4, [this] { BreakStreams(); });
@@ -79,7 +82,13 @@ std::string Nemesis::AnyName() {
 
 void Nemesis::Crash(int node, Duration down_for) {
   if (!plane_.IsUp(node)) return;
-  plane_.Crash(node);
+  if (random().Chance(0.4)) {
+    coverage_.Count("processes killed");
+    plane_.Kill(node);
+  } else {
+    coverage_.Count("nodes without power");
+    plane_.Crash(node);
+  }
   RestartLater(node, down_for);
 }
 
@@ -134,8 +143,8 @@ void Nemesis::CrashLeaderAfterCut() {
 
 void Nemesis::Cut(const std::string& a, const std::string& b) { plane_.wire().CutBothWays(a, b); }
 
-void Nemesis::HealLater(Duration max) {
-  Later(max, [this] {
+void Nemesis::HealAfter(Duration min, Duration max) {
+  After(Ms(random().Between(min.milliseconds(), max.milliseconds())), [this] {
     plane_.Say("heal");
     plane_.wire().HealAll();
   });
@@ -151,7 +160,7 @@ void Nemesis::CutBrokers() {
       Cut(ControlPlane::NameOf(broker), ControlPlane::NameOf(other));
     }
   }
-  HealLater(Duration::Seconds(random().Chance(0.5) ? 2 : 15));
+  HealAfter(Duration(), Duration::Seconds(random().Chance(0.5) ? 2 : 15));
 }
 
 void Nemesis::Isolate() {
@@ -164,7 +173,7 @@ void Nemesis::Isolate() {
   if (random().Chance(0.5)) {
     for (const std::string& client : clients_) Cut(ControlPlane::NameOf(node), client);
   }
-  HealLater(kLongerThanASession);
+  HealAfter(Ms(1'000), kLongerThanAnything);
 }
 
 void Nemesis::Split() {
@@ -178,7 +187,24 @@ void Nemesis::Split() {
   for (const std::string& a : sides[0]) {
     for (const std::string& b : sides[1]) Cut(a, b);
   }
-  HealLater(kLongerThanASession);
+  HealAfter(Ms(1'000), kLongerThanAnything);
+}
+
+void Nemesis::Maroon() {
+  const int leader = cluster_.LeaderOf(random().Chance(0.7) ? topic_ : "__consumer_offsets", 0);
+  if (leader < 0) return;
+  coverage_.Count("leaders marooned");
+  const int with = random().Chance(0.7) ? plane_.AnyBroker(random()) : leader;
+  const bool with_clients = random().Chance(0.6);
+  plane_.Say("maroon " + ControlPlane::NameOf(leader) + " and " + ControlPlane::NameOf(with));
+  for (int other = 0; other < plane_.nodes(); ++other) {
+    if (other == leader || other == with) continue;
+    Cut(ControlPlane::NameOf(leader), ControlPlane::NameOf(other));
+    if (with != leader) Cut(ControlPlane::NameOf(with), ControlPlane::NameOf(other));
+    if (!with_clients) continue;
+    for (const std::string& client : clients_) Cut(client, ControlPlane::NameOf(other));
+  }
+  HealAfter(kLongerThanASession, kLongerThanAnything);
 }
 
 void Nemesis::CutOneWay() {
@@ -188,7 +214,7 @@ void Nemesis::CutOneWay() {
   coverage_.Count("one-way cuts");
   plane_.Say("cut " + a + " to " + b);
   plane_.wire().Cut(a, b);
-  HealLater(Duration::Seconds(10));
+  HealAfter(Duration(), Duration::Seconds(10));
 }
 
 void Nemesis::Deafen() {
@@ -198,7 +224,7 @@ void Nemesis::Deafen() {
   for (int other = 0; other < plane_.nodes(); ++other) {
     if (other != node) plane_.wire().Cut(ControlPlane::NameOf(other), ControlPlane::NameOf(node));
   }
-  HealLater(Duration::Seconds(10));
+  HealAfter(Duration(), Duration::Seconds(10));
 }
 
 void Nemesis::BreakStreams() {

@@ -48,11 +48,14 @@ class Nemesis : public FaultSchedule {
   void CrashLeaderAfterCut();
 
   void Cut(const std::string& a, const std::string& b);
-  void HealLater(Duration max);
+  void HealAfter(Duration min, Duration max);
   void CutBrokers();
   void Isolate();
   // Any shape: the nodes fall into two groups.
   void Split();
+  // A leader, a follower and the clients are left without the controllers and the others for longer
+  // than anything waits: whatever they go on with has to be undone.
+  void Maroon();
   void CutOneWay();
   // A node hears nobody, and is heard.
   void Deafen();

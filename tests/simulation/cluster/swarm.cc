@@ -48,7 +48,7 @@ Swarm Swarm::Draw(Random random) {
     swarm.group_members = static_cast<int>(random.Between(1, 3));
   swarm.admin = random.Chance(0.3);
   swarm.between_admin_requests = Ms(random.Between(100, 1'000));
-  swarm.faults_for = Duration::Seconds(random.Between(20, 40));
+  swarm.faults_for = Duration::Seconds(random.Between(25, 45));
   return swarm;
 }
 

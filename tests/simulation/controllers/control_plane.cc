@@ -252,8 +252,19 @@ std::vector<std::unique_ptr<SimExecutor>*> ControlPlane::ExecutorsOf(Host& h) {
 }
 
 void ControlPlane::Crash(int node) {
-  Host& h = host(node);
   Say("crash " + NameOf(node));
+  End(node);
+  if (host(node).fs != nullptr) host(node).fs->Crash(disk_random_);
+}
+
+void ControlPlane::Kill(int node) {
+  Say("kill " + NameOf(node));
+  End(node);
+  if (host(node).fs != nullptr) host(node).fs->KillProcess();
+}
+
+void ControlPlane::End(int node) {
+  Host& h = host(node);
   network_->Kill(NameOf(node));
   // The disk may have been done with what it had not reported.
   if (h.storage_executor != nullptr && disk_random_.Chance(0.5)) h.storage_executor->RunNext();
@@ -266,7 +277,6 @@ void ControlPlane::Crash(int node) {
   for (std::unique_ptr<SimExecutor>* executor : ExecutorsOf(h)) {
     graveyard_.push_back(std::move(*executor));
   }
-  if (h.fs != nullptr) h.fs->Crash(disk_random_);
   h.serving = false;
   h.was_active = false;
 }
@@ -280,7 +290,7 @@ void ControlPlane::StopBroker(int node) {
         // A broker that never took part has nothing to close; one whose disk is full stops
         // uncleanly.
         if (!closed.ok() && ErrorCodeOf(closed) != v1::NOT_READY &&
-            ErrorCodeOf(closed) != v1::OUT_OF_RESOURCES) {
+            ErrorCodeOf(closed) != v1::OUT_OF_RESOURCES && !host(node).may_fail) {
           Break(NameOf(node) + " does not close: " + Describe(closed));
         }
         scheduler_.After(Duration(), [this, node, life] {

@@ -80,6 +80,8 @@ class ControlPlane {
   void Start(int node);
   // Power goes: nothing that runs is tidied up, and waiting writes are lost.
   void Crash(int node);
+  // The process alone: what it wrote is with the operating system, synced or not.
+  void Kill(int node);
   // The broker asks to be let go, and its process ends when it may.
   void StopBroker(int node);
   bool IsUp(int node) const { return hosts_[static_cast<size_t>(node)].executor != nullptr; }
@@ -139,6 +141,7 @@ class ControlPlane {
     MetadataPosition seen;
   };
 
+  void End(int node);
   void StartController(int node);
   void StartBroker(int node);
   std::unique_ptr<SimExecutor> SlowDisk(int node);
