@@ -24,7 +24,8 @@ class MemoryNetwork {
   // Breaks every stream between the two nodes, as a reset would: both ends close as UNAVAILABLE.
   void BreakStreams(const std::string& a, const std::string& b);
   // The node's process dies: its servers vanish, and its peers' ends close as UNAVAILABLE. Its own
-  // ends hear nothing any more.
+  // ends hear nothing any more. Where its executors are threads they have stopped: the calls that
+  // are open go with the servers.
   void Kill(const std::string& name);
 
   class Impl;

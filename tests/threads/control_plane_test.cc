@@ -82,9 +82,9 @@ class Controller {
 
   // As kill -9. The object stays until every other node has stopped, for one may be sending to it.
   void Kill() {
-    network_.Kill(name_);
     executor_.Stop();
     storage_executor_.Stop();
+    network_.Kill(name_);
     server_.reset();
     node_.reset();
   }
@@ -143,10 +143,10 @@ class BrokerProcess {
   }
 
   void Kill() {
-    network_.Kill(name_);
     executor_.Stop();
     partitions_.Stop();
     background_.Stop();
+    network_.Kill(name_);
     server_.reset();
     node_.reset();
   }
