@@ -137,7 +137,7 @@ void GroupWorkload::PauseMember(Duration how_long) {
   coverage_.Count("members paused");
   cluster_.plane().Say("pause " + member.host->name());
   member.host->executor().Pause();
-  cluster_.scheduler().After(how_long, [this, &member, life = member.life] {
+  cluster_.scheduler().After(how_long, [&member, life = member.life] {
     if (member.life == life) member.host->executor().Resume();
   });
 }
