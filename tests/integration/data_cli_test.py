@@ -66,17 +66,23 @@ class DataCliTest(unittest.TestCase):
         self.assertEqual(base64.b64decode(record["value"]["base64"]), every)
         self.assertIsNone(record["key"])
 
-    def test_progress_is_shown_on_a_terminal_and_wiped_away(self):
+    def produce_on_a_terminal(self, *arguments):
+        """A `produce` whose first line is acknowledged, the terminal that is its stderr, and what
+        that has shown."""
         terminal, side = os.openpty()
         producing = subprocess.Popen(
-            [CONCLAVE, "--bootstrap", self.bootstrap, "produce", "one"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=side)
+            [CONCLAVE, "--bootstrap", self.bootstrap, "produce", "one", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=side)
         os.close(side)
         producing.stdin.write(b"a line\n")
         producing.stdin.flush()
         shown = b""
         while b"1 acknowledged, 0.0 MB" not in shown:  # Its output ends with the process.
             shown += os.read(terminal, 1000)
+        return producing, terminal, shown
+
+    def test_progress_is_shown_on_a_terminal_and_wiped_away(self):
+        producing, terminal, shown = self.produce_on_a_terminal()
         out, _ = producing.communicate(timeout=COMMAND_TIMEOUT_S)
         self.assertEqual(producing.returncode, 0)
         self.assertIn(b"ACKNOWLEDGED", out)
@@ -171,17 +177,7 @@ class DataCliTest(unittest.TestCase):
                                              code=2).stderr)
 
     def test_a_record_is_tried_for_as_long_as_was_said(self):
-        terminal, side = os.openpty()
-        producing = subprocess.Popen(
-            [CONCLAVE, "--bootstrap", self.bootstrap, "--timeout", "2", "produce", "one",
-             "--output", "json"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=side)
-        os.close(side)
-        producing.stdin.write(b"a line\n")
-        producing.stdin.flush()
-        shown = b""
-        while b"1 acknowledged" not in shown:  # Its output ends with the process.
-            shown += os.read(terminal, 1000)
+        producing, terminal, shown = self.produce_on_a_terminal("--timeout", "2", "--output", "json")
         self.brokers.send_signal(signal.SIGSTOP)
         began = time.monotonic()
         out, _ = producing.communicate(b"another\n", timeout=COMMAND_TIMEOUT_S)
