@@ -13,6 +13,11 @@ constexpr char kPayloadUrl[] = "conclave.log.Damage";
 
 }  // namespace
 
+std::string DescribeDamage(const LogDamage& damage) {
+  return absl::StrCat(damage.file, " at byte ", damage.position, ": ", damage.what, "; offsets ",
+                      damage.first_missing.value(), " to ", damage.end_missing.value() - 1);
+}
+
 absl::Status DamageError(const LogDamage& damage) {
   absl::Status status = MakeError(
       v1::STORAGE_ERROR,

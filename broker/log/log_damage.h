@@ -26,6 +26,9 @@ struct LogDamage {
 // STORAGE_ERROR with the damage in words and, for code, in a payload.
 absl::Status DamageError(const LogDamage& damage);
 
+// "FILE at byte N: WHAT; offsets A to B", for people.
+std::string DescribeDamage(const LogDamage& damage);
+
 // What DamageError carries; nullopt for any other status.
 std::optional<LogDamage> DamageOf(const absl::Status& status);
 

@@ -64,6 +64,7 @@ class Loader {
   absl::Status ReadAnnouncements();
   // Holds the first segment against the stored log start.
   absl::Status CheckStart();
+  absl::Status BeginAt(Offset start);
   absl::Status OpenAll();
   // Opens the segment at `base`; `next` is the base of the one behind it.
   absl::Status OpenOne(Offset base, std::optional<Offset> next);
@@ -161,11 +162,17 @@ absl::Status Loader::CheckStart() {
   const Offset start = stored->value_or(Offset(0));
   if (bases_.empty()) {
     if (start == Offset(0)) return absl::OkStatus();
+    if (options_.give_up_start) return BeginAt(start);
     return DamageError(
         {directory_, 0, start, std::max(recovery_point_, start + 1),
          absl::StrCat("it has no segment, and its log began at offset ", start.value())});
   }
   const Offset first = *bases_.begin();
+  if (first > start && options_.give_up_start) {
+    LOG(WARNING) << directory_ << ": begins at offset " << first << " from now on, and began at "
+                 << start << ": what is missing is given up";
+    return StoreLogStart(fs_, directory_, first);
+  }
   if (first > start) {
     return DamageError(
         {directory_, 0, start, first,
@@ -174,6 +181,13 @@ absl::Status Loader::CheckStart() {
   }
   // A removal that a crash interrupted: what it left is part of the log, and from now on missed.
   if (first < start) return StoreLogStart(fs_, directory_, first);
+  return absl::OkStatus();
+}
+
+absl::Status Loader::BeginAt(Offset start) {
+  const auto segment = CarryOutReset(fs_, directory_, start, options_.index_interval_bytes);
+  if (!segment.ok()) return segment.status();
+  bases_.insert(start);
   return absl::OkStatus();
 }
 
@@ -228,7 +242,7 @@ absl::StatusOr<LoadedLog> Loader::Load() {
   bases_ = *std::move(bases);
   if (absl::Status status = CheckStart(); !status.ok()) return status;
   if (bases_.empty()) {
-    if (recovery_point_ > Offset(0)) {
+    if (recovery_point_ > Offset(0) && !options_.give_up_start) {
       return DamageError({directory_, 0, Offset(0), recovery_point_, "it has no segment"});
     }
     auto first = Segment::Create(fs_, directory_, Offset(0), options_.index_interval_bytes);

@@ -36,6 +36,8 @@ struct LoadOptions {
   Offset recovery_point;
   // The process before closed this log. Without that everything past the recovery point is scanned.
   bool clean_stop = false;
+  // Take the log as it is where its first segment is missing: it begins at the first that is left.
+  bool give_up_start = false;
   int64_t index_interval_bytes = 4096;
   // Called now and then from within, on the same thread. May be empty.
   std::function<void(const RecoveryProgress&)> progress;

@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
   LoadOptions load;
   load.recovery_point = options.recovery_point;
   load.clean_stop = options.clean_stop;
+  load.give_up_start = options.give_up_start;
   load.index_interval_bytes = options.config.index_interval_bytes;
   load.progress = std::move(options.progress);
   auto loaded = LoadLog(fs, log->directory_, load);

@@ -72,15 +72,17 @@ class PartitionLog {
     Offset recovery_point;
     // The clean-stop marker was there and names the epoch last registered.
     bool clean_stop = false;
+    // See LoadOptions.
+    bool give_up_start = false;
     std::function<void(const RecoveryProgress&)> progress;
   };
 
   // Opens the log in `directory`, making it if it is not there. `fs` outlives it.
   //
   // Damage below the recovery point: a DamageError, and nothing was cut. To give up what is
-  // missing, open again with recovery_point = first_missing and clean_stop = false, and take the
-  // replica out of the ISR first. A missing first segment cannot be given up that way: all that is
-  // left follows the gap.
+  // missing, open again with recovery_point = first_missing, clean_stop = false, and give_up_start:
+  // what follows a gap is cut, but for a gap at the log's start. Take the replica out of the ISR
+  // first.
   static absl::StatusOr<std::unique_ptr<PartitionLog>> Open(FileSystem& fs, std::string directory,
                                                             OpenOptions options);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "broker/log/clean_stop.h"
 #include "common/error/error.h"
@@ -13,7 +14,31 @@ namespace {
 
 constexpr char kNew[] = "new";
 constexpr char kDeleted[] = "deleted";
+constexpr char kDamaged[] = "damaged";
 constexpr char kStray[] = "stray";
+
+const char* FolderOf(DataDirectory::Aside where) {
+  switch (where) {
+    case DataDirectory::Aside::kDeleted:
+      return kDeleted;
+    case DataDirectory::Aside::kDamaged:
+      return kDamaged;
+    case DataDirectory::Aside::kStray:
+      return kStray;
+  }
+  return kStray;
+}
+
+// "<topic id>-<partition>", with ".<copy>" behind it where there were more.
+std::optional<PartitionId> ParseAsideName(const std::string& name) {
+  const std::string whole = name.substr(0, name.find('.'));
+  const size_t dash = whole.rfind('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const auto topic = TopicId::Parse(whole.substr(0, dash));
+  int32_t index = 0;
+  if (!topic || !absl::SimpleAtoi(whole.substr(dash + 1), &index)) return std::nullopt;
+  return PartitionId{*topic, PartitionIndex(index)};
+}
 
 // What is gone already is no error: that is what is wanted.
 absl::Status RemoveTree(FileSystem& fs, const std::string& path) {
@@ -58,7 +83,7 @@ absl::StatusOr<std::unique_ptr<DataDirectory>> DataDirectory::Open(FileSystem& f
   directory->clean_stop_ = *clean;
   directory->recovery_points_ = ReadOrNothing(fs, directory->path_, kRecoveryPointsFile);
   directory->high_watermarks_ = ReadOrNothing(fs, directory->path_, kHighWatermarksFile);
-  for (const char* folder : {kNew, kDeleted, kStray}) {
+  for (const char* folder : {kNew, kDeleted, kDamaged, kStray}) {
     absl::Status made = MakeFolder(fs, JoinPath(directory->path_, folder));
     if (!made.ok()) return made;
   }
@@ -77,7 +102,7 @@ absl::Status DataDirectory::Scan() {
   if (!entries.ok()) return entries.status();
   for (const DirectoryEntry& entry : *entries) {
     if (!entry.is_directory || entry.name == kNew || entry.name == kDeleted ||
-        entry.name == kStray || entry.name == "lost+found") {
+        entry.name == kDamaged || entry.name == kStray || entry.name == "lost+found") {
       continue;
     }
     const std::string directory = JoinPath(path_, entry.name);
@@ -137,7 +162,7 @@ absl::StatusOr<std::string> DataDirectory::Create(const PartitionIdentity& ident
 
 absl::StatusOr<std::string> DataDirectory::SetAside(const std::string& directory,
                                                     const PartitionId& id, Aside where) {
-  const std::string folder = JoinPath(path_, where == Aside::kDeleted ? kDeleted : kStray);
+  const std::string folder = JoinPath(path_, FolderOf(where));
   std::string to = JoinPath(folder, ToString(id));
   for (int copy = 2;; ++copy) {
     const auto occupied = fs_.Exists(to);
@@ -152,16 +177,18 @@ absl::StatusOr<std::string> DataDirectory::SetAside(const std::string& directory
   return to;
 }
 
-absl::StatusOr<std::vector<std::string>> DataDirectory::Deleted() const {
-  const auto entries = fs_.List(JoinPath(path_, kDeleted));
+absl::StatusOr<std::vector<DataDirectory::AsideLog>> DataDirectory::ListAside(Aside where) const {
+  const auto entries = fs_.List(JoinPath(path_, FolderOf(where)));
   if (!entries.ok()) return entries.status();
-  std::vector<std::string> names;
-  for (const DirectoryEntry& entry : *entries) names.push_back(entry.name);
-  return names;
+  std::vector<AsideLog> logs;
+  for (const DirectoryEntry& entry : *entries) {
+    if (const auto id = ParseAsideName(entry.name)) logs.push_back({entry.name, *id});
+  }
+  return logs;
 }
 
-absl::Status DataDirectory::RemoveDeleted(const std::string& name) const {
-  return RemoveTree(fs_, JoinPath(JoinPath(path_, kDeleted), name));
+absl::Status DataDirectory::RemoveAside(Aside where, const std::string& name) const {
+  return RemoveTree(fs_, JoinPath(JoinPath(path_, FolderOf(where)), name));
 }
 
 absl::Status DataDirectory::WriteRecoveryPoints(const OffsetCheckpoint::Offsets& offsets) const {

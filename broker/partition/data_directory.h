@@ -22,6 +22,7 @@ namespace conclave::broker {
 //   topic-0/    a partition's log (docs/formats-log.md)
 //   new/        partitions that are being made; emptied at start
 //   deleted/    logs of deleted topics, by topic id; removed after a while
+//   damaged/    logs that had lost records, while another replica's are copied; removed after that
 //   stray/      logs that were here at start and that the metadata knows nothing of; kept for a
 //               person to decide
 //   recovery-points, high-watermarks, clean-stop
@@ -49,14 +50,18 @@ class DataDirectory {
   // topic, has been set aside before.
   absl::StatusOr<std::string> Create(const PartitionIdentity& identity);
 
-  enum class Aside { kDeleted, kStray };
+  enum class Aside { kDeleted, kStray, kDamaged };
   // Moves a partition's directory to where nobody serves it. Returns the new path.
   absl::StatusOr<std::string> SetAside(const std::string& directory, const PartitionId& id,
                                        Aside where);
-  // Names under deleted/.
-  absl::StatusOr<std::vector<std::string>> Deleted() const;
-  // Removes one of them.
-  absl::Status RemoveDeleted(const std::string& name) const;
+  struct AsideLog {
+    // Within its folder.
+    std::string name;
+    PartitionId id;
+  };
+  // What was set aside there; a name that SetAside does not give is passed over.
+  absl::StatusOr<std::vector<AsideLog>> ListAside(Aside where) const;
+  absl::Status RemoveAside(Aside where, const std::string& name) const;
 
   absl::Status WriteRecoveryPoints(const OffsetCheckpoint::Offsets& offsets) const;
   absl::Status WriteHighWatermarks(const OffsetCheckpoint::Offsets& offsets) const;

@@ -243,7 +243,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     Offset next = feed->next;
     std::string batches;
     if (feed->next < leader->log_end()) {
-      auto read = replica->log().Read(feed->next, room, leader->log_end());
+      auto read = replica->Read(feed->next, room, leader->log_end());
       if (!read.ok()) {
         // What cannot be read is not copied; the follower is told, and tries again.
         LOG(ERROR) << replica->name() << ": cannot be sent to broker " << *follower_ << ": "

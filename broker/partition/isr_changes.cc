@@ -54,6 +54,7 @@ void IsrChanges::Propose(const PartitionId& id, LeaderEpoch leader_epoch,
   alteration.set_partition(id.index.value());
   alteration.set_leader_epoch(leader_epoch.value());
   alteration.set_partition_epoch(proposal.partition_epoch.value());
+  alteration.set_synced(proposal.synced);
   for (const replication::IsrMember& member : proposal.isr) {
     v1::IsrMember* proto = alteration.add_new_isr();
     proto->set_broker_id(member.broker.value());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "broker/log/log_damage.h"
 #include "common/error/error.h"
 #include "common/record/batch_check.h"
 
@@ -17,7 +18,7 @@ Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
     : identity_(std::move(identity)),
       name_(PartitionDirectoryName(identity_.topic, identity_.partition)),
       log_(std::move(log)),
-      options_(options),
+      options_(std::move(options)),
       clock_(clock),
       high_watermark_(std::min(high_watermark, log_->log_end())),
       shown_high_watermark_(high_watermark_) {}
@@ -36,12 +37,14 @@ void Replica::Lead(const replication::PartitionState& state, int min_isr,
   if (leader_ != nullptr && leader_->leader_epoch() == state.leader_epoch) {
     leader_->MetadataChanged(state, now);
     leader_->SetMinIsr(min_isr, now);
+    leader_->SetFlushPolicy(WantedFlushPolicy());
     return;
   }
   Resign();
   LeaderReplica::Start start;
   start.state = state;
   start.min_isr = min_isr;
+  start.flush_policy = WantedFlushPolicy();
   start.log = position();
   start.high_watermark = high_watermark_;
   const replication::LeaderLog& log = *this;
@@ -93,6 +96,34 @@ void Replica::SetConfig(const TopicConfig& config) {
                    .retention_bytes = config.retention_bytes});
 }
 
+replication::FlushPolicy Replica::WantedFlushPolicy() const {
+  return config_.acknowledge_unsynced ? replication::FlushPolicy::kReplicated
+                                      : replication::FlushPolicy::kFsync;
+}
+
+// --- Reading
+
+absl::StatusOr<LogRead> Replica::Read(Offset from, size_t max_bytes, Offset limit) {
+  auto read = log_->Read(from, max_bytes, limit);
+  if (!read.ok()) NoteDamage(read.status());
+  return read;
+}
+
+absl::StatusOr<std::optional<TimestampedOffset>> Replica::FindTimestamp(int64_t timestamp_ms,
+                                                                        Offset limit) {
+  auto found = log_->FindTimestamp(timestamp_ms, limit);
+  if (!found.ok()) NoteDamage(found.status());
+  return found;
+}
+
+void Replica::NoteDamage(const absl::Status& status) {
+  const auto damage = DamageOf(status);
+  if (!damage || damage_) return;
+  damage_ = DescribeDamage(*damage);
+  LOG(ERROR) << name_ << ": " << Describe(status);
+  options_.on_damage(*this);
+}
+
 absl::StatusOr<AppendResult> Replica::Append(const Buffer& batch, const BatchHeader& header) {
   CHECK(leader_ != nullptr);
   if (const absl::Status& room = options_.space->Check(); !room.ok()) return room;
@@ -119,8 +150,15 @@ void Replica::ConfirmLeadership(CommitDone done) {
   confirmations_.emplace(leader_->BeginRound(), std::move(done));
 }
 
+bool Replica::WantsSync() const {
+  if (!log_->NeedsSync() || log_->SyncInFlight()) return false;
+  if (!config_.acknowledge_unsynced || cuts_ != cuts_synced_) return true;
+  return clock_.Now() >= last_sync_began_ + config_.flush_age;
+}
+
 absl::StatusOr<LogSync> Replica::BeginSync() {
   cuts_at_sync_ = cuts_;
+  last_sync_began_ = clock_.Now();
   return log_->BeginSync();
 }
 

@@ -2,6 +2,7 @@
 #define CONCLAVE_BROKER_PARTITION_REPLICA_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,8 +44,12 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   struct Options {
     BrokerId self;
     Duration replica_lag_time_max;
+    // Tells it from an earlier replica of the same id in this process.
+    uint64_t life = 0;
     // Outlives the replica.
     const FreeSpace* space = nullptr;
+    // Told once, from within a read, that records which were here cannot be read any more.
+    std::function<void(const Replica&)> on_damage;
   };
 
   // `high_watermark`: from the checkpoint; at most the log's end. `clock` outlives this.
@@ -54,11 +59,19 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   PartitionId id() const { return {identity_.topic_id, identity_.partition}; }
   const PartitionIdentity& identity() const { return identity_; }
+  uint64_t life() const { return options_.life; }
   // "topic-0"
   const std::string& name() const { return name_; }
   PartitionLog& log() { return *log_; }
   const PartitionLog& log() const { return *log_; }
   Offset high_watermark() const;
+
+  // As PartitionLog's, and remembers damage that a read comes upon.
+  absl::StatusOr<LogRead> Read(Offset from, size_t max_bytes, Offset limit);
+  absl::StatusOr<std::optional<TimestampedOffset>> FindTimestamp(int64_t timestamp_ms,
+                                                                 Offset limit);
+  // What is damaged, for people; nullopt: nothing that is known.
+  const std::optional<std::string>& damage() const { return damage_; }
 
   // --- Its part
 
@@ -98,7 +111,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   // --- Syncs (broker/log/README.md)
 
-  bool WantsSync() const { return log_->NeedsSync() && !log_->SyncInFlight(); }
+  // Under flush.policy=replicated not before flush.ms have passed since the last one began.
+  bool WantsSync() const;
   absl::StatusOr<LogSync> BeginSync();
   absl::Status FinishSync(const LogSync& sync, const absl::Status& result);
 
@@ -128,6 +142,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   void Resign();
   void CollectReleased();
+  replication::FlushPolicy WantedFlushPolicy() const;
+  void NoteDamage(const absl::Status& status);
 
   const PartitionIdentity identity_;
   const std::string name_;
@@ -136,6 +152,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   const Clock& clock_;
   TopicConfig config_;
 
+  std::optional<std::string> damage_;
   Offset high_watermark_;  // While it has no part.
   std::unique_ptr<replication::LeaderReplica> leader_;
   std::unique_ptr<replication::FollowerReplica> follower_;
@@ -146,6 +163,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   uint64_t cuts_ = 0;
   uint64_t cuts_at_sync_ = 0;
   uint64_t cuts_synced_ = 0;
+  MonotonicTime last_sync_began_;
 
   uint64_t last_append_ = 0;
   std::map<replication::AppendId, CommitDone> waiting_;

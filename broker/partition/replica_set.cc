@@ -12,7 +12,8 @@
 #include "common/rpc/replication_methods.h"
 
 // Starting and settling. What the metadata makes of the partitions is in replica_set_metadata.cc,
-// what goes to disk for all of them in replica_set_checkpoints.cc.
+// what becomes of damaged logs in replica_set_damage.cc, what goes to disk for all of them in
+// replica_set_checkpoints.cc.
 namespace conclave::broker {
 namespace {
 
@@ -71,9 +72,14 @@ void ReplicaSet::Fail(const absl::Status& why) {
 
 void ReplicaSet::Recover(std::function<void()> done) {
   recovery_done_ = std::move(done);
-  const auto deleted = directory_->Deleted();
+  const auto deleted = directory_->ListAside(DataDirectory::Aside::kDeleted);
   if (!deleted.ok()) return Fail(deleted.status());
-  for (const std::string& name : *deleted) RemoveDeletedLater(name);
+  for (const DataDirectory::AsideLog& log : *deleted) {
+    RemoveLater(DataDirectory::Aside::kDeleted, log.name, options_.file_delete_delay);
+  }
+  const auto healing = directory_->ListAside(DataDirectory::Aside::kDamaged);
+  if (!healing.ok()) return Fail(healing.status());
+  for (const DataDirectory::AsideLog& log : *healing) healing_.emplace(log.id, log.name);
   space_.Look();
   Tick();
   EverySecond();
@@ -86,7 +92,8 @@ void ReplicaSet::RecoverNext() {
   if (failed_) return;
   if (recovered_ < directory_->found().size()) {
     const DataDirectory::Found& found = directory_->found()[recovered_];
-    if (absl::Status opened = OpenLog(found.directory, found.identity); !opened.ok()) {
+    if (absl::Status opened = OpenLog(found.directory, found.identity, Opening::kRecover);
+        !opened.ok()) {
       return Fail(opened);
     }
     ++recovered_;
@@ -96,42 +103,67 @@ void ReplicaSet::RecoverNext() {
     LOG(INFO) << recovered_ << " logs are open, "
               << (directory_->clean_stop() ? "after a clean stop" : "recovered");
   }
+  FindMissing();
+  Report();
   recovered_all_ = true;
   std::exchange(recovery_done_, nullptr)();
   if (TakesPart()) ApplyAll();
 }
 
-absl::Status ReplicaSet::OpenLog(const std::string& directory, const PartitionIdentity& identity) {
+absl::Status ReplicaSet::OpenLog(const std::string& directory, const PartitionIdentity& identity,
+                                 Opening opening) {
   const PartitionId id{identity.topic_id, identity.partition};
+  const auto had = damaged_.find(id);
   PartitionLog::OpenOptions open;
-  open.recovery_point = directory_->RecoveryPointOf(id);
-  open.clean_stop = directory_->clean_stop().has_value();
+  if (opening != Opening::kNew) open.recovery_point = directory_->RecoveryPointOf(id);
+  open.clean_stop = opening == Opening::kRecover && directory_->clean_stop().has_value();
+  if (opening == Opening::kGiveUp) {
+    open.give_up_start = true;
+    if (had != damaged_.end() && had->second.damage) {
+      open.recovery_point = had->second.damage->first_missing;
+    }
+  }
   auto log = PartitionLog::Open(environment_.fs, directory, open);
   if (!log.ok()) {
-    if (!DamageOf(log.status())) return log.status();
-    return MakeError(v1::STORAGE_ERROR,
-                     absl::StrCat(log.status().message(),
-                                  "; records that were acknowledged may be in it. Bring the file "
-                                  "back from a copy of this disk; nothing was changed"));
+    const auto damage = DamageOf(log.status());
+    if (!damage) return log.status();
+    LOG(ERROR) << Describe(log.status());
+    damaged_[id] = {identity, directory, DescribeDamage(*damage), damage};
+    return absl::OkStatus();
   }
-  Offset high_watermark;
-  const auto checkpointed =
-      directory_->high_watermarks().find({identity.topic_id, identity.partition});
-  if (checkpointed != directory_->high_watermarks().end()) high_watermark = checkpointed->second;
-  if ((*log)->log_end() < high_watermark) {
-    return MakeError(
-        v1::STORAGE_ERROR,
-        absl::StrCat(directory, " ends at offset ", (*log)->log_end().value(),
-                     " and had committed records up to ", high_watermark.value(),
-                     ": the disk lost what it had synced. Bring it back from a copy of this disk; "
-                     "nothing was sent or acknowledged"));
+  const auto checkpointed = directory_->high_watermarks().find({id.topic, id.index});
+  const Offset high_watermark =
+      checkpointed == directory_->high_watermarks().end() || opening == Opening::kNew
+          ? Offset(0)
+          : checkpointed->second;
+  const Offset end = (*log)->log_end();
+  if (end < high_watermark && opening == Opening::kRecover) {
+    const std::string what = absl::StrCat(
+        directory, " ends at offset ", end.value(), " and had committed records up to ",
+        high_watermark.value(), ": the disk lost what it had synced");
+    LOG(ERROR) << what;
+    damaged_[id] = {identity, directory, what, std::nullopt};
+    return absl::OkStatus();
   }
-  replicas_[id] = std::make_unique<Replica>(
-      identity, *std::move(log), high_watermark,
-      Replica::Options{options_.self, options_.replica_lag_time_max, &space_}, executor_.clock());
-  lives_[id] = ++last_life_;
-  Touch(*replicas_[id]);
+  AddReplica(identity, *std::move(log), high_watermark);
   return absl::OkStatus();
+}
+
+void ReplicaSet::AddReplica(const PartitionIdentity& identity, std::unique_ptr<PartitionLog> log,
+                            Offset high_watermark) {
+  Replica::Options options;
+  options.self = options_.self;
+  options.replica_lag_time_max = options_.replica_lag_time_max;
+  options.life = ++last_life_;
+  options.space = &space_;
+  options.on_damage = [this](const Replica& replica) {
+    damaged_open_.insert(replica.id());
+    executor_.Post([this] { Report(); });
+  };
+  const PartitionId id{identity.topic_id, identity.partition};
+  replicas_[id] = std::make_unique<Replica>(identity, std::move(log), high_watermark,
+                                            std::move(options), executor_.clock());
+  Touch(*replicas_[id]);
 }
 
 // --- Settling
@@ -173,7 +205,7 @@ void ReplicaSet::BeginSync(Replica& replica) {
   ++syncs_in_flight_;
   environment_.syncs.Run(
       *std::move(sync), executor_,
-      [this, id = replica.id(), life = lives_.at(replica.id())](
+      [this, id = replica.id(), life = replica.life()](
           const LogSync& done, absl::Status result) { FinishSync(id, life, done, result); });
 }
 
@@ -181,7 +213,7 @@ void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync&
                             const absl::Status& result) {
   --syncs_in_flight_;
   Replica* replica = Find(id);
-  if (replica != nullptr && lives_.at(id) == life) {
+  if (replica != nullptr && replica->life() == life) {
     // Nothing may be assumed of a disk that failed a sync, and trying again proves nothing.
     if (absl::Status finished = replica->FinishSync(sync, result); !finished.ok()) {
       return Fail(finished);
@@ -196,6 +228,7 @@ void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync&
 void ReplicaSet::Tick() {
   const MonotonicTime now = executor_.clock().Now();
   for (const auto& [id, replica] : replicas_) {
+    if (replica->WantsSync()) Touch(*replica);
     replication::LeaderReplica* leader = replica->leader();
     if (leader == nullptr || leader->NextDeadline() > now) continue;
     leader->Tick(now);

@@ -12,12 +12,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/log/log_damage.h"
 #include "broker/partition/data_directory.h"
 #include "broker/partition/follower_streams.h"
 #include "broker/partition/free_space.h"
 #include "broker/partition/isr_changes.h"
 #include "broker/partition/leader_streams.h"
 #include "broker/partition/replica.h"
+#include "broker/partition/replica_report.h"
 #include "broker/partition/sync_runner.h"
 #include "common/executor/executor.h"
 #include "common/fs/file_system.h"
@@ -57,8 +59,11 @@ class ReplicaSet {
     Executor& background;
     FileSystem& fs;
     SyncRunner& syncs;
-    // The process has to end: a disk that failed, or lost what it had. On `executor`.
+    // The process has to end: a disk that failed. On `executor`.
     std::function<void(const absl::Status&)> on_fatal;
+    // What the controller is to be told from now on, with every heartbeat; before `done` of Recover
+    // with what that came upon. On `executor`.
+    std::function<void(const ReplicaReport&)> on_report;
   };
 
   ReplicaSet(Options options, Environment environment, std::unique_ptr<DataDirectory> directory);
@@ -102,21 +107,59 @@ class ReplicaSet {
   const std::map<PartitionId, std::unique_ptr<Replica>>& replicas() const { return replicas_; }
 
  private:
+  // A replica whose log is not open, for records that it had are missing.
+  struct Damaged {
+    PartitionIdentity identity;
+    // Empty: it is gone.
+    std::string directory;
+    // For people.
+    std::string what;
+    // nullopt: the log is sound, and ends before what it had synced.
+    std::optional<LogDamage> damage;
+  };
+  enum class Opening {
+    // As it was left by the last process.
+    kRecover,
+    // It was made just now.
+    kNew,
+    // Damaged, and there is nothing better: with what is left of it.
+    kGiveUp,
+  };
+
   void RecoverNext();
-  absl::Status OpenLog(const std::string& directory, const PartitionIdentity& identity);
+  // Puts the replica among `replicas_`, or among `damaged_`; another error is the disk's.
+  absl::Status OpenLog(const std::string& directory, const PartitionIdentity& identity,
+                       Opening opening);
+  void AddReplica(const PartitionIdentity& identity, std::unique_ptr<PartitionLog> log,
+                  Offset high_watermark);
+  void FindMissing();
 
   bool TakesPart() const { return recovered_all_ && epoch_.has_value() && !closing_; }
   void ApplyAll();
   void Apply(const MetadataDelta& delta);
   void ApplyPartition(const PartitionId& id);
   void ApplyBrokers();
+  // In place of a log that was damaged.
+  Replica* MakeAnew(const PartitionIdentity& identity);
   // nullptr: it cannot be made now, and is tried again; or the process ends.
   Replica* Make(const PartitionIdentity& identity);
   void SetPart(const Topic& topic, const Partition& partition, Replica& replica);
   void SetAside(const PartitionId& id, DataDirectory::Aside where);
+  void MoveAside(const PartitionId& id, const std::string& directory, DataDirectory::Aside where);
   void SetAsideStrays();
-  void CheckNoneMissing();
   void MakeUnmade();
+
+  // --- Damage (replica_set_damage.cc)
+  // Makes a replica of what was damaged, once another one's records can be copied, or an operator
+  // has had this one elected; nullptr: not yet.
+  Replica* Heal(const PartitionId& id, const Partition& partition);
+  // An open log that is damaged makes room for a copy of the leader's.
+  Replica* ReplaceIfDamaged(const PartitionId& id, const Partition& partition, Replica* replica);
+  // No replica comes of it any more.
+  void DropDamaged(const PartitionId& id, DataDirectory::Aside where);
+  std::vector<PartitionId> DamagedIds() const;
+  void RemoveHealed();
+  void Report();
 
   void Settle();
   void SettleOne(Replica& replica);
@@ -128,7 +171,7 @@ class ReplicaSet {
   void ApplyRetention();
   void CheckpointHighWatermarks();
   void CheckpointRecoveryPoints();
-  void RemoveDeletedLater(const std::string& name);
+  void RemoveLater(DataDirectory::Aside where, const std::string& name, Duration delay);
   OffsetCheckpoint::Offsets HighWatermarks() const;
   OffsetCheckpoint::Offsets DurableOffsets() const;
   void CloseOnceSynced();
@@ -148,8 +191,12 @@ class ReplicaSet {
   std::map<PartitionId, std::unique_ptr<Replica>> replicas_;
   // Which the metadata places here, and for which there was no room.
   std::set<PartitionId> unmade_;
-  // Told apart from an earlier replica of the same id by whoever comes back later.
-  std::map<PartitionId, uint64_t> lives_;
+  std::map<PartitionId, Damaged> damaged_;
+  // Whose logs are open.
+  std::set<PartitionId> damaged_open_;
+  // Logs under damaged/, which go once the replica is in sync again.
+  std::multimap<PartitionId, std::string> healing_;
+  ReplicaReport reported_;
   uint64_t last_life_ = 0;
   std::set<PartitionId> touched_;
   bool settling_soon_ = false;
@@ -170,6 +217,8 @@ class ReplicaSet {
   OffsetCheckpoint::Offsets stored_high_watermarks_;
   bool storing_high_watermarks_ = false;
   bool storing_recovery_points_ = false;
+  // What is stored speaks of a log that is not there any more.
+  bool checkpoints_due_ = false;
   uint64_t seconds_ = 0;
 };
 

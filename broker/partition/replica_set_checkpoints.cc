@@ -22,8 +22,9 @@ void ReplicaSet::EverySecond() {
   space_.Look();
   if (!closing_ && !failed_ && took_part_) {
     MakeUnmade();
-    if (seconds_ % kHighWatermarkSeconds == 0) CheckpointHighWatermarks();
-    if (seconds_ % kRecoveryPointSeconds == 0) CheckpointRecoveryPoints();
+    const bool due = std::exchange(checkpoints_due_, false);
+    if (due || seconds_ % kHighWatermarkSeconds == 0) CheckpointHighWatermarks();
+    if (due || seconds_ % kRecoveryPointSeconds == 0) CheckpointRecoveryPoints();
   }
   executor_.PostAfter(Duration::Seconds(1), [this] { EverySecond(); });
 }
@@ -49,6 +50,11 @@ OffsetCheckpoint::Offsets ReplicaSet::HighWatermarks() const {
     offsets[{id.topic, id.index}] =
         std::min(replica->high_watermark(), replica->log().durable_offset());
   }
+  // The next process has to find out, too.
+  for (const auto& [id, damaged] : damaged_) {
+    const auto stored = directory_->high_watermarks().find({id.topic, id.index});
+    if (stored != directory_->high_watermarks().end()) offsets[stored->first] = stored->second;
+  }
   return offsets;
 }
 
@@ -56,6 +62,9 @@ OffsetCheckpoint::Offsets ReplicaSet::DurableOffsets() const {
   OffsetCheckpoint::Offsets offsets;
   for (const auto& [id, replica] : replicas_) {
     offsets[{id.topic, id.index}] = replica->log().durable_offset();
+  }
+  for (const auto& [id, damaged] : damaged_) {
+    offsets[{id.topic, id.index}] = directory_->RecoveryPointOf(id);
   }
   return offsets;
 }
@@ -115,11 +124,11 @@ void ReplicaSet::CheckpointRecoveryPoints() {
   });
 }
 
-void ReplicaSet::RemoveDeletedLater(const std::string& name) {
-  executor_.PostAfter(options_.file_delete_delay, [this, name] {
-    environment_.background.Post([directory = directory_, name] {
-      if (absl::Status removed = directory->RemoveDeleted(name); !removed.ok()) {
-        LOG(ERROR) << "a deleted topic's log stays: " << Describe(removed);
+void ReplicaSet::RemoveLater(DataDirectory::Aside where, const std::string& name, Duration delay) {
+  executor_.PostAfter(delay, [this, where, name] {
+    environment_.background.Post([directory = directory_, where, name] {
+      if (absl::Status removed = directory->RemoveAside(where, name); !removed.ok()) {
+        LOG(ERROR) << "a log that is not needed any more stays: " << Describe(removed);
       }
     });
   });
@@ -162,6 +171,11 @@ absl::Status ReplicaSet::CloseAll() {
   }
   if (absl::Status status = directory_->WriteRecoveryPoints(DurableOffsets()); !status.ok()) {
     return status;
+  }
+  if (!damaged_.empty()) {
+    LOG(WARNING) << "the next start recovers, for " << damaged_.size()
+                 << " logs are damaged, and that has to be found again";
+    return absl::OkStatus();
   }
   return directory_->WriteCleanStop(*epoch_);
 }

@@ -30,11 +30,10 @@ void ReplicaSet::TakePart(BrokerEpoch epoch) {
 
 void ReplicaSet::ApplyAll() {
   ApplyBrokers();
-  if (!std::exchange(took_part_, true)) {
-    SetAsideStrays();
-    CheckNoneMissing();
-  }
+  if (!std::exchange(took_part_, true)) SetAsideStrays();
   for (const PartitionId& id : std::set(image_.PartitionsOn(options_.self))) ApplyPartition(id);
+  RemoveHealed();
+  Report();
   if (observer_) observer_(nullptr);
 }
 
@@ -47,6 +46,9 @@ void ReplicaSet::Apply(const MetadataDelta& delta) {
       gone.push_back(it->first);
     }
     for (const PartitionId& id : gone) SetAside(id, DataDirectory::Aside::kDeleted);
+    for (const PartitionId& id : DamagedIds()) {
+      if (id.topic == topic) DropDamaged(id, DataDirectory::Aside::kDeleted);
+    }
   }
   for (const PartitionId& id : delta.partitions) ApplyPartition(id);
   for (const TopicId topic : delta.topic_configs) {
@@ -56,6 +58,8 @@ void ReplicaSet::Apply(const MetadataDelta& delta) {
       ApplyPartition({topic, PartitionIndex(static_cast<int32_t>(i))});
     }
   }
+  RemoveHealed();
+  Report();
   if (observer_) observer_(&delta);
 }
 
@@ -81,9 +85,16 @@ void ReplicaSet::ApplyPartition(const PartitionId& id) {
   Replica* replica = Find(id);
   if (!partition->HasReplica(options_.self)) {
     if (replica != nullptr) SetAside(id, DataDirectory::Aside::kStray);
+    if (damaged_.contains(id)) DropDamaged(id, DataDirectory::Aside::kStray);
     return;
   }
-  if (replica == nullptr) replica = Make({topic->name, id.topic, id.index});
+  if (damaged_.contains(id)) {
+    replica = Heal(id, *partition);
+  } else if (replica == nullptr) {
+    replica = Make({topic->name, id.topic, id.index});
+  } else {
+    replica = ReplaceIfDamaged(id, *partition, replica);
+  }
   if (replica == nullptr) return;
   replica->SetConfig(ResolveTopicConfig(topic->configs, partition->replicas.size()));
   SetPart(*topic, *partition, *replica);
@@ -91,7 +102,8 @@ void ReplicaSet::ApplyPartition(const PartitionId& id) {
 
 Replica* ReplicaSet::Make(const PartitionIdentity& identity) {
   const auto directory = directory_->Create(identity);
-  const absl::Status opened = directory.ok() ? OpenLog(*directory, identity) : directory.status();
+  const absl::Status opened =
+      directory.ok() ? OpenLog(*directory, identity, Opening::kNew) : directory.status();
   const PartitionId id{identity.topic_id, identity.partition};
   if (opened.ok()) {
     unmade_.erase(id);
@@ -127,6 +139,9 @@ void ReplicaSet::SetPart(const Topic& topic, const Partition& partition, Replica
       state.replicas.push_back(member.broker);
     }
     state.isr = partition.isr;
+    if (partition.flush_policy == v1::FLUSH_POLICY_REPLICATED) {
+      state.flush_policy = replication::FlushPolicy::kReplicated;
+    }
     const size_t minimum = EffectiveMinInsyncReplicas(topic.configs, partition.replicas.size());
     replica.Lead(state, static_cast<int>(minimum), brokers_);
   } else if (partition.leader == kNoBroker) {
@@ -148,15 +163,27 @@ void ReplicaSet::SetAside(const PartitionId& id, DataDirectory::Aside where) {
   it->second->Settle();
   const std::string directory = it->second->log().directory();
   replicas_.erase(it);
-  lives_.erase(id);
+  MoveAside(id, directory, where);
+}
+
+void ReplicaSet::MoveAside(const PartitionId& id, const std::string& directory,
+                           DataDirectory::Aside where) {
   const auto moved = directory_->SetAside(directory, id, where);
   if (!moved.ok()) return Fail(moved.status());
-  if (where == DataDirectory::Aside::kDeleted) {
-    RemoveDeletedLater(moved->substr(ParentPath(*moved).size() + 1));
-  } else {
-    LOG(WARNING) << directory << " is set aside as " << *moved
-                 << ", for the metadata does not know it, or not on this broker; remove it when "
-                    "its records are not needed any more";
+  const std::string name = moved->substr(ParentPath(*moved).size() + 1);
+  switch (where) {
+    case DataDirectory::Aside::kDeleted:
+      return RemoveLater(where, name, options_.file_delete_delay);
+    case DataDirectory::Aside::kDamaged:
+      healing_.emplace(id, name);
+      LOG(WARNING) << directory << " is set aside as " << *moved
+                   << " while the leader's records are copied, and removed after that";
+      return;
+    case DataDirectory::Aside::kStray:
+      LOG(WARNING) << directory << " is set aside as " << *moved
+                   << ", for the metadata does not know it, or not on this broker; remove it when "
+                      "its records are not needed any more";
+      return;
   }
 }
 
@@ -167,20 +194,11 @@ void ReplicaSet::SetAsideStrays() {
     if (partition == nullptr || !partition->HasReplica(options_.self)) strays.push_back(id);
   }
   for (const PartitionId& id : strays) SetAside(id, DataDirectory::Aside::kStray);
-}
-
-void ReplicaSet::CheckNoneMissing() {
-  for (const auto& [key, high_watermark] : directory_->high_watermarks()) {
-    const PartitionId id{key.topic_id, key.partition};
+  for (const PartitionId& id : DamagedIds()) {
     const Partition* partition = image_.FindPartition(id);
-    if (partition == nullptr || !partition->HasReplica(options_.self)) continue;
-    if (high_watermark == Offset(0) || Find(id) != nullptr) continue;
-    return Fail(MakeError(
-        v1::STORAGE_ERROR,
-        absl::StrCat("the log of partition ", key.partition.value(), " of topic \"",
-                     image_.FindTopic(key.topic_id)->name, "\" is not in ", directory_->path(),
-                     " any more, and had committed records up to offset ", high_watermark.value(),
-                     "; bring its directory back from where it was moved, or from a copy")));
+    if (partition == nullptr || !partition->HasReplica(options_.self)) {
+      DropDamaged(id, DataDirectory::Aside::kStray);
+    }
   }
 }
 

@@ -19,6 +19,7 @@ LeaderReplica::LeaderReplica(Config config, Start start, const LeaderLog& log, M
       log_(log),
       state_(std::move(start.state)),
       min_isr_(start.min_isr),
+      flush_policy_(start.flush_policy),
       log_position_(start.log),
       epoch_start_(start.log.end),
       high_watermark_(std::min(start.high_watermark, start.log.end)),
@@ -51,12 +52,15 @@ void LeaderReplica::Appended(Offset end, MonotonicTime now) {
   CHECK_GE(end, log_position_.end);
   log_position_.end = end;
   history_.Append(end, now);
+  // Where the log's end counts, the leader may be the last to have come that far.
+  AdvanceHighWatermark();
 }
 
 void LeaderReplica::Durable(Offset durable, MonotonicTime) {
   CHECK_LE(durable, log_position_.end);
   log_position_.durable = std::max(log_position_.durable, durable);
   AdvanceHighWatermark();
+  MaybeTellSynced();
 }
 
 void LeaderReplica::AwaitCommit(AppendId append, Offset end) {
@@ -142,6 +146,7 @@ void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Sess
       std::max(follower.current_at, history_.CurrentAt(Counted(*follower.acknowledged), now));
   AdvanceHighWatermark();
   MaybeExpand(broker);
+  MaybeTellSynced();
 }
 
 void LeaderReplica::StreamClosed(BrokerId broker, BrokerEpoch broker_epoch, Session session) {
@@ -197,12 +202,19 @@ void LeaderReplica::MetadataChanged(const PartitionState& state, MonotonicTime n
   FailIfUnderMinimum();
   AdvanceHighWatermark();
   MaybeExpandAny();
+  MaybeTellSynced();
 }
 
 void LeaderReplica::SetMinIsr(int min_isr, MonotonicTime) {
   min_isr_ = min_isr;
   FailIfUnderMinimum();
   AdvanceHighWatermark();
+}
+
+void LeaderReplica::SetFlushPolicy(FlushPolicy policy) {
+  flush_policy_ = policy;
+  AdvanceHighWatermark();
+  MaybeTellSynced();
 }
 
 void LeaderReplica::SetBrokers(std::map<BrokerId, BrokerInfo> brokers, MonotonicTime) {
@@ -235,6 +247,7 @@ void LeaderReplica::Tick(MonotonicTime now) {
   next_check_ = now + config_.replica_lag_time_max / 2;
   MaybeShrink(now);
   MaybeExpandAny();
+  MaybeTellSynced();
 }
 
 MonotonicTime LeaderReplica::NextDeadline() const {
@@ -272,6 +285,12 @@ bool LeaderReplica::InIsr(BrokerId broker) const {
 
 bool LeaderReplica::IsReplica(BrokerId broker) const {
   return std::find(state_.replicas.begin(), state_.replicas.end(), broker) != state_.replicas.end();
+}
+
+Offset LeaderReplica::Counted(const LogPosition& log) const {
+  const bool unsynced =
+      flush_policy_ == FlushPolicy::kReplicated && state_.flush_policy == FlushPolicy::kReplicated;
+  return unsynced ? log.end : log.durable;
 }
 
 std::set<BrokerId> LeaderReplica::MaximalIsr() const {
@@ -357,6 +376,25 @@ void LeaderReplica::MaybeShrink(MonotonicTime now) {
   if (isr.size() < state_.isr.size()) Propose(isr);
 }
 
+bool LeaderReplica::IsSyncedToBeTold() const {
+  if (flush_policy_ != FlushPolicy::kFsync || state_.flush_policy == FlushPolicy::kFsync) {
+    return false;
+  }
+  if (log_position_.durable < high_watermark_) return false;
+  const std::set<BrokerId> members = MaximalIsr();
+  return std::all_of(members.begin(), members.end(), [this](BrokerId broker) {
+    if (broker == config_.self) return true;
+    const auto it = followers_.find(broker);
+    return it != followers_.end() && it->second.acknowledged &&
+           it->second.acknowledged->durable >= high_watermark_;
+  });
+}
+
+void LeaderReplica::MaybeTellSynced() {
+  if (proposed_ || resigned_ || last_seen_ < propose_not_before_ || !IsSyncedToBeTold()) return;
+  Propose({state_.isr.begin(), state_.isr.end()});
+}
+
 void LeaderReplica::Propose(const std::set<BrokerId>& isr) {
   proposed_ = isr;
   proposal_ = ProposalOf(isr);
@@ -365,6 +403,7 @@ void LeaderReplica::Propose(const std::set<BrokerId>& isr) {
 LeaderReplica::Proposal LeaderReplica::ProposalOf(const std::set<BrokerId>& isr) const {
   Proposal proposal;
   proposal.partition_epoch = state_.partition_epoch;
+  proposal.synced = IsSyncedToBeTold();
   for (const BrokerId broker : isr) {
     BrokerEpoch epoch;
     const auto info = brokers_.find(broker);

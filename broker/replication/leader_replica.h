@@ -47,6 +47,8 @@ class LeaderReplica {
     PartitionState state;
     // min(min.insync.replicas, replicas): the effective minimum.
     int min_isr = 1;
+    // The topic's setting. Unsynced records count only while `state` has it in effect, too.
+    FlushPolicy flush_policy = FlushPolicy::kFsync;
     LogPosition log;
     // What this replica knew as a follower, or its checkpoint; at most log.end.
     Offset high_watermark;
@@ -131,6 +133,9 @@ class LeaderReplica {
   // The partition's record has changed, in the same leader epoch.
   void MetadataChanged(const PartitionState& state, MonotonicTime now);
   void SetMinIsr(int min_isr, MonotonicTime now);
+  // To kFsync while kReplicated is in effect: the high watermark moves by what is synced alone from
+  // now on, and once every member of the ISR is synced up to it, that is proposed.
+  void SetFlushPolicy(FlushPolicy policy);
   void SetBrokers(std::map<BrokerId, BrokerInfo> brokers, MonotonicTime now);
   // What came of a proposal. Taken: nothing to be told, the record shows it. Stale (based on an
   // older record or epoch): nothing either, the newer record is on its way.
@@ -154,6 +159,8 @@ class LeaderReplica {
   struct Proposal {
     PartitionEpoch partition_epoch;
     std::vector<IsrMember> isr;
+    // Every member is synced up to the high watermark: kFsync may be in effect.
+    bool synced = false;
   };
   // A new ISR to ask the controller for; each is handed out once.
   std::optional<Proposal> TakeProposal();
@@ -195,8 +202,8 @@ class LeaderReplica {
 
   bool InIsr(BrokerId broker) const;
   bool IsReplica(BrokerId broker) const;
-  // What counts of a replica's position: its durable offset (flush.policy=fsync).
-  static Offset Counted(const LogPosition& log) { return log.durable; }
+  // What counts of a replica's position: its durable offset (kFsync), or its end (kReplicated).
+  Offset Counted(const LogPosition& log) const;
   std::set<BrokerId> MaximalIsr() const;
   void AdvanceHighWatermark();
   void ReleaseCommitted();
@@ -205,6 +212,9 @@ class LeaderReplica {
   void MaybeExpand(BrokerId broker);
   void MaybeExpandAny();
   void MaybeShrink(MonotonicTime now);
+  // kFsync is to be in effect, and can be.
+  bool IsSyncedToBeTold() const;
+  void MaybeTellSynced();
   void Propose(const std::set<BrokerId>& isr);
   Proposal ProposalOf(const std::set<BrokerId>& isr) const;
 
@@ -212,6 +222,7 @@ class LeaderReplica {
   const LeaderLog& log_;
   PartitionState state_;
   int min_isr_;
+  FlushPolicy flush_policy_;
   LogPosition log_position_;
   const Offset epoch_start_;
   Offset high_watermark_;

@@ -45,12 +45,18 @@ struct IsrMember {
   friend constexpr auto operator<=>(const IsrMember&, const IsrMember&) = default;
 };
 
+// What a replica's acknowledgement promises: that the records are synced, or that they are in its
+// log.
+enum class FlushPolicy { kFsync, kReplicated };
+
 // What the metadata says of a partition that matters here.
 struct PartitionState {
   LeaderEpoch leader_epoch;
   PartitionEpoch partition_epoch;
   std::vector<BrokerId> replicas;
   std::vector<BrokerId> isr;
+  // In effect, as the controller goes by it where a replica stops uncleanly.
+  FlushPolicy flush_policy = FlushPolicy::kFsync;
 };
 
 }  // namespace conclave::replication

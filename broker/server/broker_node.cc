@@ -80,7 +80,11 @@ ReplicaSet::Environment BrokerNode::ReplicaEnvironment() {
       .background = environment_.background,
       .fs = environment_.fs,
       .syncs = environment_.syncs,
-      .on_fatal = [this](const absl::Status& why) { executor_.Post([this, why] { Fail(why); }); }};
+      .on_fatal = [this](const absl::Status& why) { executor_.Post([this, why] { Fail(why); }); },
+      .on_report =
+          [this](const ReplicaReport& report) {
+            executor_.Post([this, report] { session_->SetReport(report); });
+          }};
 }
 
 BrokerNode::~BrokerNode() = default;
@@ -176,6 +180,7 @@ void BrokerNode::AddAdminMethods(MethodTable& table) {
   Forward(table, admin_methods::kCreateTopics, Repeatable::kNo);
   Forward(table, admin_methods::kDeleteTopics, Repeatable::kNo);
   Forward(table, admin_methods::kAlterConfigs, Repeatable::kYes);
+  Forward(table, admin_methods::kElectLeaders, Repeatable::kYes);
   Forward(table, admin_methods::kDescribeTopics, Repeatable::kYes);
   Forward(table, admin_methods::kDescribeCluster, Repeatable::kYes);
   Forward(table, admin_methods::kDescribeQuorum, Repeatable::kYes);

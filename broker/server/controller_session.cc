@@ -44,6 +44,25 @@ void ControllerSession::SetReady() {
   SendHeartbeat();
 }
 
+void ControllerSession::SetReport(const ReplicaReport& report) {
+  report_.Clear();
+  for (const auto& [id, damage] : report.damaged) {
+    v1::DamagedReplica* damaged = report_.add_damaged();
+    damaged->set_topic_id(id.topic.ToBytes());
+    damaged->set_partition(id.index.value());
+    damaged->set_what(damage.what);
+    damaged->set_open(damage.open);
+  }
+  for (const auto& [id, end] : report.ends) {
+    v1::ReplicaEnd* replica_end = report_.add_replica_ends();
+    replica_end->set_topic_id(id.topic.ToBytes());
+    replica_end->set_partition(id.index.value());
+    replica_end->set_last_epoch(end.last_epoch.value());
+    replica_end->set_log_end_offset(end.log_end.value());
+  }
+  SendHeartbeat();
+}
+
 void ControllerSession::WantShutdown() {
   wants_shutdown_ = true;
   SendHeartbeat();
@@ -124,7 +143,7 @@ void ControllerSession::Retry(const absl::Status& why, const std::string& endpoi
 
 void ControllerSession::SendHeartbeat() {
   if (stream_ == nullptr) return;
-  v1::BrokerHeartbeat heartbeat;
+  v1::BrokerHeartbeat heartbeat = report_;
   heartbeat.set_cluster_id(options_.registration.cluster_id());
   heartbeat.set_broker_id(options_.registration.broker_id());
   heartbeat.set_broker_epoch(epoch_->value());

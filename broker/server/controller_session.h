@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "broker/partition/replica_report.h"
 #include "common/executor/executor.h"
 #include "common/rpc/client.h"
 #include "common/rpc/failover_caller.h"
@@ -47,6 +48,8 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   void Start();
   // From now on heartbeats say that logs and producer state are recovered. Sends one at once.
   void SetReady();
+  // From now on heartbeats tell this of the replicas. Sends one at once.
+  void SetReport(const ReplicaReport& report);
   // From now on heartbeats ask to be let go. Sends one at once.
   void WantShutdown();
   // A heartbeat now, for example because the image has come far enough to be unfenced.
@@ -77,6 +80,8 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   std::unique_ptr<Stream> stream_;
   bool heard_ = false;  // A reply came on this stream.
   bool ready_ = false;
+  // What heartbeats tell of the replicas, and nothing else.
+  v1::BrokerHeartbeat report_;
   bool wants_shutdown_ = false;
   Duration pause_;
   std::string last_trouble_;

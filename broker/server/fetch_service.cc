@@ -295,7 +295,7 @@ absl::Status FetchService::LookUp(Replica& replica, const v1::ListOffsetsPartiti
   if (asked.spec() != v1::OFFSET_SPEC_TIMESTAMP) {
     return MakeError(v1::INVALID_REQUEST, absl::StrCat("no such offset spec: ", asked.spec()));
   }
-  const auto found = replica.log().FindTimestamp(asked.timestamp_ms(), leader.high_watermark());
+  const auto found = replica.FindTimestamp(asked.timestamp_ms(), leader.high_watermark());
   if (!found.ok()) return found.status();
   if (*found) {
     result.set_offset((*found)->offset.value());

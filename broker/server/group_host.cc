@@ -71,7 +71,7 @@ void GroupHost::LoadNext() {
   Replica* replica = Led();
   if (replica == nullptr) return;  // Another host loads it anew, or another broker.
   if (replayed_ < epoch_start_) {
-    const auto read = replica->log().Read(replayed_, kLoadBytes, epoch_start_);
+    const auto read = replica->Read(replayed_, kLoadBytes, epoch_start_);
     absl::Status replayed = read.status();
     if (read.ok()) replayed = Replay(read->batches);
     if (!replayed.ok()) {

@@ -71,7 +71,7 @@ absl::Status Read(Replica& replica, Offset position, size_t max_bytes, bool deco
   if (absl::Status in_range = CheckRange(replica, position); !in_range.ok()) return in_range;
   const Offset high_watermark = replica.high_watermark();
   if (position >= high_watermark || max_bytes == 0) return absl::OkStatus();
-  auto found = replica.log().Read(position, max_bytes, high_watermark);
+  auto found = replica.Read(position, max_bytes, high_watermark);
   if (!found.ok()) return found.status();
   if (decode) return Decode(replica, found->batches, position, max_bytes, read);
   read.bytes = found->batches.size();

@@ -75,6 +75,12 @@ void AdminClient::AlterConfigs(v1::AlterConfigsRequest request,
   Call(admin_methods::kAlterConfigs, std::move(request), Repeatable::kYes, std::move(done));
 }
 
+void AdminClient::ElectLeaders(v1::ElectLeadersRequest request,
+                               Done<v1::ElectLeadersResponse> done) {
+  // A second election finds the leader there, and changes nothing.
+  Call(admin_methods::kElectLeaders, std::move(request), Repeatable::kYes, std::move(done));
+}
+
 void AdminClient::DescribeQuorum(v1::DescribeQuorumRequest request,
                                  Done<v1::DescribeQuorumResponse> done) {
   Call(admin_methods::kDescribeQuorum, std::move(request), Repeatable::kYes, std::move(done));

@@ -53,6 +53,7 @@ class AdminClient {
   void DescribeTopicsWithOffsets(v1::DescribeTopicsRequest request,
                                  Done<v1::DescribeTopicsResponse> done);
   void AlterConfigs(v1::AlterConfigsRequest request, Done<v1::AlterConfigsResponse> done);
+  void ElectLeaders(v1::ElectLeadersRequest request, Done<v1::ElectLeadersResponse> done);
   void DescribeQuorum(v1::DescribeQuorumRequest request, Done<v1::DescribeQuorumResponse> done);
   void DescribeCluster(v1::DescribeClusterRequest request, Done<v1::DescribeClusterResponse> done);
 

@@ -64,11 +64,13 @@ SettingDefinition UncleanLeaderElection() {
 }
 
 SettingDefinition FlushPolicy() {
-  return Choice(
-      "flush.policy", "fsync",
-      {{"replicated",
-        "acknowledging from memory comes in a later release; leave flush.policy at fsync"}},
-      "When a replica acknowledges: fsync, once the records are synced to its disk.");
+  SettingDefinition definition = Choice(
+      kFlushPolicy, "fsync", {},
+      "When a replica acknowledges: fsync, once the records are synced to its disk; replicated, "
+      "once they are in its log, so that a power loss of min.insync.replicas machines at once may "
+      "lose acknowledged records.");
+  definition.choices.push_back("replicated");
+  return definition;
 }
 
 SettingDefinition CleanupPolicy() {
@@ -97,6 +99,8 @@ std::vector<SettingDefinition> Definitions() {
               "Size at which a partition's log starts a new segment."),
       Integer("segment.ms", "ms", kWeekMs, 1, kMaxSpanMs,
               "Age at which a partition's log starts a new segment."),
+      Integer("flush.ms", "ms", 1000, 1, kMaxSpanMs,
+              "Under flush.policy=replicated: how long records may stay unsynced."),
       Integer("index.interval.bytes", "bytes", 4096, 1, INT32_MAX,
               "Bytes of records between two entries of a segment's index."),
       Integer("retention.ms", "ms", kWeekMs, -1, kMaxSpanMs,
@@ -168,6 +172,10 @@ bool IsUncleanElectionEnabled(const std::map<std::string, std::string>& given) {
   return EffectiveValue(*TopicSettings().Find(kUncleanLeaderElectionEnable), given) == "true";
 }
 
+bool IsUnsyncedAcknowledged(const std::map<std::string, std::string>& given) {
+  return EffectiveValue(*TopicSettings().Find(kFlushPolicy), given) == "replicated";
+}
+
 TopicConfig ResolveTopicConfig(const std::map<std::string, std::string>& given, size_t replicas) {
   Settings settings(TopicSettings());
   for (const EffectiveSetting& setting : DescribeTopicConfig(given, replicas)) {
@@ -187,6 +195,8 @@ TopicConfig ResolveTopicConfig(const std::map<std::string, std::string>& given, 
   config.timestamp_before_max =
       SpanUnlessNegative(settings.Integer("message.timestamp.before.max.ms"));
   config.unclean_leader_election = IsUncleanElectionEnabled(given);
+  config.acknowledge_unsynced = IsUnsyncedAcknowledged(given);
+  config.flush_age = settings.Milliseconds("flush.ms");
   return config;
 }
 

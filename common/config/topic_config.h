@@ -18,6 +18,8 @@ namespace conclave {
 inline constexpr char kMinInsyncReplicas[] = "min.insync.replicas";
 inline constexpr char kUncleanLeaderElectionEnable[] = "unclean.leader.election.enable";
 
+inline constexpr char kFlushPolicy[] = "flush.policy";
+
 // The settings a topic may have.
 const SettingsSchema& TopicSettings();
 
@@ -36,6 +38,10 @@ struct TopicConfig {
   std::optional<Duration> timestamp_after_max;
   std::optional<Duration> timestamp_before_max;
   bool unclean_leader_election = false;
+  // What a replica acknowledges: what is in its log (replicated), or what is synced (fsync).
+  bool acknowledge_unsynced = false;
+  // With `acknowledge_unsynced`: records are synced this long after they came.
+  Duration flush_age;
 };
 
 // The same with values in canonical form; INVALID_CONFIG for an unknown key or a value that is not
@@ -47,9 +53,11 @@ absl::StatusOr<std::map<std::string, std::string>> CheckTopicConfigs(
 // passed over in favour of the default, so that an image of another version can still be served.
 TopicConfig ResolveTopicConfig(const std::map<std::string, std::string>& given, size_t replicas);
 
-// Two of them by themselves, for who asks of many topics.
+// Three of them by themselves, for who asks of many topics.
 size_t EffectiveMinInsyncReplicas(const std::map<std::string, std::string>& given, size_t replicas);
 bool IsUncleanElectionEnabled(const std::map<std::string, std::string>& given);
+// flush.policy=replicated
+bool IsUnsyncedAcknowledged(const std::map<std::string, std::string>& given);
 
 enum class SettingOrigin { kDefault, kTopic };
 

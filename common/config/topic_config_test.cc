@@ -23,6 +23,14 @@ TEST(TopicConfigTest, Defaults) {
   EXPECT_EQ(ResolveTopicConfig({}, 1).min_insync_replicas, 1u);
 }
 
+TEST(TopicConfigTest, TheFlushPolicyIsFsyncUnlessReplicatedIsAskedFor) {
+  EXPECT_FALSE(ResolveTopicConfig({}, 3).acknowledge_unsynced);
+  EXPECT_TRUE(ResolveTopicConfig({{kFlushPolicy, "replicated"}}, 3).acknowledge_unsynced);
+  EXPECT_TRUE(IsUnsyncedAcknowledged({{kFlushPolicy, "replicated"}}));
+  EXPECT_FALSE(IsUnsyncedAcknowledged({{kFlushPolicy, "psychic"}}));
+  EXPECT_EQ(ResolveTopicConfig({}, 3).flush_age, Duration::Milliseconds(1000));
+}
+
 TEST(TopicConfigTest, TheMinimumNeverExceedsTheReplicas) {
   EXPECT_EQ(EffectiveMinInsyncReplicas({{kMinInsyncReplicas, "3"}}, 2), 2u);
   EXPECT_EQ(EffectiveMinInsyncReplicas({{kMinInsyncReplicas, "1"}}, 3), 1u);
@@ -34,7 +42,7 @@ TEST(TopicConfigTest, WhatComesLaterIsRefusedByName) {
     EXPECT_EQ(ErrorCodeOf(status), v1::INVALID_CONFIG);
     return std::string(status.message());
   };
-  EXPECT_NE(message("flush.policy", "replicated").find("later release"), std::string::npos);
+  EXPECT_NE(message("flush.policy", "memory").find("replicated"), std::string::npos);
   EXPECT_NE(message("cleanup.policy", "compact").find("later release"), std::string::npos);
   EXPECT_NE(message("compression.type", "zstd").find("at the producer"), std::string::npos);
   EXPECT_NE(message("min.insync.replica", "1").find("min.insync.replicas"), std::string::npos);

@@ -62,6 +62,10 @@ void FillState(const PartitionId& id, const Partition& partition, Record& record
   record.set_leader_epoch(partition.leader_epoch.value());
   record.set_partition_epoch(partition.partition_epoch.value());
   record.set_note(partition.note);
+  for (BrokerId broker : partition.stopped_uncleanly) {
+    record.add_stopped_uncleanly(broker.value());
+  }
+  record.set_flush_policy(partition.flush_policy);
 }
 
 template <class Record>
@@ -72,6 +76,8 @@ void ReadState(const Record& record, Partition& partition) {
   partition.leader_epoch = LeaderEpoch(record.leader_epoch());
   partition.partition_epoch = PartitionEpoch(record.partition_epoch());
   partition.note = record.note();
+  partition.stopped_uncleanly = Typed(record.stopped_uncleanly());
+  partition.flush_policy = record.flush_policy();
 }
 
 }  // namespace
@@ -87,14 +93,47 @@ bool Partition::HasReplica(BrokerId broker) const {
 
 bool Partition::InIsr(BrokerId broker) const { return Contains(isr, broker); }
 
+bool Partition::InElr(BrokerId broker) const { return Contains(elr, broker); }
+
+bool Partition::HasStoppedUncleanly(BrokerId broker) const {
+  return Contains(stopped_uncleanly, broker);
+}
+
+std::vector<BrokerId> Partition::InAssignmentOrder(const std::vector<BrokerId>& brokers) const {
+  std::vector<BrokerId> ordered;
+  for (const PartitionReplica& replica : replicas) {
+    if (Contains(brokers, replica.broker)) ordered.push_back(replica.broker);
+  }
+  return ordered;
+}
+
 absl::Status CheckPartition(const Partition& partition) {
   if (auto status = CheckReplicas(partition); !status.ok()) return status;
   if (auto status = CheckSubset(partition, partition.isr, "the ISR"); !status.ok()) return status;
   if (auto status = CheckSubset(partition, partition.elr, "the ELR"); !status.ok()) return status;
+  if (auto status = CheckSubset(partition, partition.stopped_uncleanly,
+                                "the list of those that stopped uncleanly");
+      !status.ok()) {
+    return status;
+  }
   for (BrokerId broker : partition.elr) {
     if (partition.InIsr(broker)) {
       return Refused(absl::StrCat("broker ", broker.value(), " is in both ISR and ELR"));
     }
+  }
+  for (BrokerId broker : partition.stopped_uncleanly) {
+    if (partition.InIsr(broker) || partition.InElr(broker)) {
+      return Refused(absl::StrCat("broker ", broker.value(),
+                                  " stopped uncleanly and is in the ISR or the ELR all the same"));
+    }
+  }
+  if (partition.leader != kNoBroker && !partition.stopped_uncleanly.empty()) {
+    return Refused("there is a leader, and those that stopped uncleanly are waited for");
+  }
+  if (!v1::FlushPolicy_IsValid(partition.flush_policy)) {
+    return MakeError(v1::UNSUPPORTED_VERSION,
+                     absl::StrCat("flush policy ", static_cast<int>(partition.flush_policy),
+                                  " is not known to this version; upgrade this node"));
   }
   if (partition.leader != kNoBroker && !partition.InIsr(partition.leader)) {
     return Refused(absl::StrCat("leader ", partition.leader.value(), " is not in the ISR"));

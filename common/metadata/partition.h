@@ -32,9 +32,11 @@ struct PartitionReplica {
 struct Partition {
   // In assignment order: the first is preferred as leader. Never empty, a broker at most once.
   std::vector<PartitionReplica> replicas;
-  // Among the replicas. Empty only when the last member's directory is lost; the note says so.
+  // Among the replicas. Empty only when the last member has lost records, or may have; the note
+  // says so.
   std::vector<BrokerId> isr;
-  // Eligible leader replicas (KIP-966): among the replicas, none of them in the ISR.
+  // Eligible leader replicas (KIP-966): among the replicas, none of them in the ISR. They left it
+  // while it was under the minimum, so they have all that is committed.
   std::vector<BrokerId> elr;
   // In the ISR, or kNoBroker.
   BrokerId leader = kNoBroker;
@@ -44,9 +46,17 @@ struct Partition {
   PartitionEpoch partition_epoch;
   // Why there is no leader, or that an election may have lost records; for people.
   std::string note;
+  // While there is no leader: see PartitionRecord. In neither ISR nor ELR.
+  std::vector<BrokerId> stopped_uncleanly;
+  // In effect: see PartitionRecord.
+  v1::FlushPolicy flush_policy = v1::FLUSH_POLICY_FSYNC;
 
   bool HasReplica(BrokerId broker) const;
   bool InIsr(BrokerId broker) const;
+  bool InElr(BrokerId broker) const;
+  bool HasStoppedUncleanly(BrokerId broker) const;
+  // In assignment order, those of `brokers`.
+  std::vector<BrokerId> InAssignmentOrder(const std::vector<BrokerId>& brokers) const;
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };

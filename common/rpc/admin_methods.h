@@ -15,6 +15,8 @@ inline constexpr Method<v1::DescribeTopicsRequest, v1::DescribeTopicsResponse> k
     "/conclave.v1.AdminService/DescribeTopics"};
 inline constexpr Method<v1::AlterConfigsRequest, v1::AlterConfigsResponse> kAlterConfigs{
     "/conclave.v1.AdminService/AlterConfigs"};
+inline constexpr Method<v1::ElectLeadersRequest, v1::ElectLeadersResponse> kElectLeaders{
+    "/conclave.v1.AdminService/ElectLeaders"};
 inline constexpr Method<v1::DescribeQuorumRequest, v1::DescribeQuorumResponse> kDescribeQuorum{
     "/conclave.v1.AdminService/DescribeQuorum"};
 inline constexpr Method<v1::DescribeClusterRequest, v1::DescribeClusterResponse> kDescribeCluster{

@@ -9,7 +9,7 @@
 #include "controller/core/batch_builder.h"
 #include "controller/core/broker_records.h"
 #include "controller/core/isr_changes.h"
-#include "controller/core/leadership_plan.h"
+#include "controller/core/leader_election.h"
 #include "controller/core/producer_ids.h"
 #include "controller/core/registration.h"
 #include "controller/core/topic_changes.h"
@@ -62,7 +62,7 @@ Batches ControllerCore::Activate(Term term, Now now) {
   for (const auto& [id, broker] : speculative_.brokers()) {
     if (!broker.fenced) sessions_.BeginAfterChangeOfController(id, broker.epoch, now.time);
   }
-  LeadershipPlan plan(speculative_);
+  LeadershipPlan plan(speculative_, reports_);
   plan.ElectWhereLeaderless();
   BatchBuilder builder(now.wall);
   plan.AddRecords(builder);
@@ -74,6 +74,7 @@ void ControllerCore::Deactivate() {
   speculative_ = MetadataImage();
   sessions_.Clear();
   lag_.Clear();
+  reports_.Clear();
   fenced_reasons_.clear();
 }
 
@@ -87,11 +88,13 @@ void ControllerCore::Appended(MetadataPosition position, const v1::MetadataBatch
     const Broker* broker = speculative_.FindBroker(id);
     if (broker == nullptr) {
       sessions_.Forget(id);
+      reports_.Forget(id);
     } else if (broker->epoch.value() == static_cast<int64_t>(position.index.value())) {
       // A registration: the old incarnation's session ends with it.
       sessions_.Begin(id, broker->epoch, now);
       fenced_reasons_.erase(id);
       lag_.Forget(id);
+      reports_.Forget(id);
     }
   }
 }
@@ -118,7 +121,7 @@ absl::StatusOr<Change<NoResponse>> ControllerCore::Bootstrap(ClusterId id, Now n
 absl::StatusOr<Change<v1::RegisterBrokerResponse>> ControllerCore::RegisterBroker(
     const v1::RegisterBrokerRequest& request, Now now) {
   if (auto status = CheckActive(); !status.ok()) return status;
-  return controller::RegisterBroker(speculative_, sessions_, request, random_, now);
+  return controller::RegisterBroker(speculative_, sessions_, reports_, request, random_, now);
 }
 
 absl::StatusOr<Change<NoResponse>> ControllerCore::UnregisterBroker(BrokerId broker, Now now) {
@@ -149,6 +152,7 @@ absl::StatusOr<Change<v1::BrokerHeartbeatReply>> ControllerCore::Heartbeat(
   if (!found.ok()) return found.status();
   const Broker& broker = **found;
   sessions_.Heard(id, broker.epoch, now.time);
+  reports_.Heard(id, heartbeat);
   const LogIndex at(heartbeat.metadata_index());
   const LogIndex commit_index = committed_.position().index;
   const bool is_behind = lag_.Observe(id, at, commit_index, now.time);
@@ -163,6 +167,8 @@ absl::StatusOr<Change<v1::BrokerHeartbeatReply>> ControllerCore::Heartbeat(
   } else if (!broker.fenced && is_behind) {
     fenced_reasons_[id] = why_fenced;
     change.batches = Fence({{id, broker.epoch, now.time, why_fenced}}, now);
+  } else if (reports_.HasAny(id)) {
+    change.batches = ActOnReports(broker, now);
   }
 
   const Broker* visible = committed_.FindBroker(id);
@@ -201,7 +207,7 @@ std::string ControllerCore::WhyFenced(const Broker& broker, const v1::BrokerHear
 Batches ControllerCore::Fence(const std::vector<Sessions::Ended>& ended, Now now) const {
   std::vector<LeadershipPlan::Fenced> brokers;
   for (const Sessions::Ended& e : ended) brokers.push_back({e.broker, e.why});
-  LeadershipPlan plan(speculative_);
+  LeadershipPlan plan(speculative_, reports_);
   plan.Fence(brokers);
   BatchBuilder builder(now.wall);
   plan.AddRecords(builder);
@@ -216,8 +222,24 @@ Batches ControllerCore::Unfence(const Broker& broker, Now now) const {
   BatchBuilder builder(now.wall);
   // First, since a leader is not fenced.
   builder.Add(FencedRecord(broker, false));
-  LeadershipPlan plan(speculative_);
+  LeadershipPlan plan(speculative_, reports_);
+  PlanByReports(broker, plan);
   plan.Unfence(broker.id);
+  plan.AddRecords(builder);
+  return builder.Take();
+}
+
+void ControllerCore::PlanByReports(const Broker& broker, LeadershipPlan& plan) const {
+  plan.TakeOutDamaged(broker.id);
+  for (const auto& [id, end] : reports_.EndsOn(broker.id)) {
+    if (speculative_.FindPartition(id) != nullptr) plan.ElectIfLeaderless(id);
+  }
+}
+
+Batches ControllerCore::ActOnReports(const Broker& broker, Now now) const {
+  LeadershipPlan plan(speculative_, reports_);
+  PlanByReports(broker, plan);
+  BatchBuilder builder(now.wall);
   plan.AddRecords(builder);
   return builder.Take();
 }
@@ -227,7 +249,8 @@ Batches ControllerCore::BeginStop(const Broker& broker, Now now) const {
   if (broker.fenced) return {};
   if (!broker.stopping) builder.Add(StoppingRecord(broker));
   // Again with every heartbeat: what could not move before may be able to now.
-  LeadershipPlan plan(speculative_);
+  LeadershipPlan plan(speculative_, reports_);
+  PlanByReports(broker, plan);
   plan.MoveAwayFrom(broker.id);
   plan.AddRecords(builder);
   return builder.Take();
@@ -248,6 +271,7 @@ Batches ControllerCore::Tick(Now now) {
   for (const Sessions::Ended& e : ended) {
     fenced_reasons_[e.broker] = e.why;
     lag_.Forget(e.broker);
+    reports_.Forget(e.broker);
   }
   std::erase_if(ended, [this](const Sessions::Ended& e) {
     const Broker* broker = speculative_.FindBroker(e.broker);
@@ -289,7 +313,13 @@ absl::StatusOr<Change<v1::DeleteTopicsResponse>> ControllerCore::DeleteTopics(
 absl::StatusOr<Change<v1::AlterConfigsResponse>> ControllerCore::AlterConfigs(
     const v1::AlterConfigsRequest& request, Now now) {
   if (auto status = CheckActive(); !status.ok()) return status;
-  return controller::AlterConfigs(speculative_, request, now);
+  return controller::AlterConfigs(speculative_, reports_, request, now);
+}
+
+absl::StatusOr<Change<v1::ElectLeadersResponse>> ControllerCore::ElectLeaders(
+    const v1::ElectLeadersRequest& request, Now now) {
+  if (auto status = CheckActive(); !status.ok()) return status;
+  return controller::ElectLeaders(speculative_, reports_, request, now);
 }
 
 }  // namespace conclave::controller

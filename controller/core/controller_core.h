@@ -13,7 +13,9 @@
 #include "conclave/v1/admin.pb.h"
 #include "conclave/v1/controller.pb.h"
 #include "controller/core/change.h"
+#include "controller/core/leadership_plan.h"
 #include "controller/core/metadata_lag.h"
+#include "controller/core/replica_reports.h"
 #include "controller/core/sessions.h"
 #include "controller/core/topic_creation.h"
 
@@ -82,7 +84,8 @@ class ControllerCore {
   absl::Status StreamOpened(BrokerId broker, BrokerEpoch epoch, Now now);
   void StreamBroken(BrokerId broker, BrokerEpoch epoch, Now now);
   // Unfences, fences a broker whose metadata is a session behind, moves leaderships away from one
-  // that wants to stop. The reply tells the committed state; its commit_index is the position of
+  // that wants to stop, takes damaged replicas out of their ISRs, elects the furthest of those that
+  // stopped uncleanly. The reply tells the committed state; its commit_index is the position of
   // the newest committed batch.
   absl::StatusOr<Change<v1::BrokerHeartbeatReply>> Heartbeat(const v1::BrokerHeartbeat& heartbeat,
                                                              Now now);
@@ -103,6 +106,8 @@ class ControllerCore {
       const v1::DeleteTopicsRequest& request, Requester requester, Now now);
   absl::StatusOr<Change<v1::AlterConfigsResponse>> AlterConfigs(
       const v1::AlterConfigsRequest& request, Now now);
+  absl::StatusOr<Change<v1::ElectLeadersResponse>> ElectLeaders(
+      const v1::ElectLeadersRequest& request, Now now);
 
  private:
   absl::Status CheckActive() const;
@@ -110,7 +115,10 @@ class ControllerCore {
   std::string WhyFenced(const Broker& broker, const v1::BrokerHeartbeat& heartbeat,
                         bool is_behind) const;
   Batches Fence(const std::vector<Sessions::Ended>& ended, Now now) const;
+  // With what it reports of its replicas.
   Batches Unfence(const Broker& broker, Now now) const;
+  Batches ActOnReports(const Broker& broker, Now now) const;
+  void PlanByReports(const Broker& broker, LeadershipPlan& plan) const;
   Batches BeginStop(const Broker& broker, Now now) const;
   bool MayStop(const Broker& broker) const;
 
@@ -124,6 +132,7 @@ class ControllerCore {
   MetadataImage speculative_;
   Sessions sessions_;
   MetadataLag lag_;
+  ReplicaReports reports_;
   // Why each broker was last fenced, as far as this controller did it; for replies.
   std::map<BrokerId, std::string> fenced_reasons_;
 };

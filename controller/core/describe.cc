@@ -23,6 +23,8 @@ void FillPartition(PartitionIndex index, const Partition& partition,
   *out.mutable_isr() = record.isr();
   *out.mutable_elr() = record.elr();
   out.set_note(record.note());
+  *out.mutable_stopped_uncleanly() = record.stopped_uncleanly();
+  out.set_flush_policy(record.flush_policy());
 }
 
 void FillTopic(const Topic& topic, v1::TopicDescription& out) {

@@ -34,7 +34,8 @@ absl::Status CheckLeader(const MetadataImage& image, const PartitionId& id,
 absl::Status CheckIsr(const MetadataImage& image, const PartitionId& id,
                       const Partition& partition) {
   if (partition.isr.empty()) {
-    const bool noted = partition.note.find("possible loss") != std::string::npos;
+    const bool noted =
+        !partition.elr.empty() || partition.note.find("possible loss") != std::string::npos;
     return partition.leader == kNoBroker && noted ? absl::OkStatus()
                                                   : Broken(id, "its ISR is empty without a reason");
   }
@@ -101,7 +102,8 @@ absl::Status CheckEverybodyIsLed(const MetadataImage& image) {
     const bool any = unclean != configs.end() && unclean->second == "true";
     for (const PartitionReplica& replica : partition.replicas) {
       const Broker* broker = image.FindBroker(replica.broker);
-      if (!broker->fenced && !broker->stopping && (any || partition.InIsr(broker->id))) {
+      if (!broker->fenced && !broker->stopping &&
+          (any || partition.InIsr(broker->id) || partition.InElr(broker->id))) {
         return Broken(id, absl::StrCat("broker ", broker->id.value(), " could lead it"));
       }
     }

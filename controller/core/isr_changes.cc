@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/topic_config.h"
 #include "common/error/error.h"
 #include "controller/core/batch_builder.h"
 #include "controller/core/broker_records.h"
@@ -27,7 +28,11 @@ class IsrChange {
     if (auto status = CheckMembers(); !status.ok()) return status;
     Partition after = *before_;
     after.isr = InAssignmentOrder();
-    std::erase_if(after.elr, [&](BrokerId broker) { return after.InIsr(broker); });
+    after.elr = Eligible(after.isr);
+    const ConfigMap& configs = image_.FindTopic(id_.topic)->configs;
+    if (proposal_.synced() && !IsUnsyncedAcknowledged(configs)) {
+      after.flush_policy = v1::FLUSH_POLICY_FSYNC;
+    }
     after.partition_epoch = before_->partition_epoch + 1;
     return after;
   }
@@ -128,6 +133,18 @@ class IsrChange {
     // One that is in may stay while it stops, else a proposal that only drops another would fail.
     if (broker->stopping && !before_->InIsr(id)) return ineligible("it is stopping");
     return absl::OkStatus();
+  }
+
+  // Who leaves while the ISR falls under the minimum has all that is committed (KIP-966).
+  std::vector<BrokerId> Eligible(const std::vector<BrokerId>& isr) const {
+    const ConfigMap& configs = image_.FindTopic(id_.topic)->configs;
+    if (isr.size() >= EffectiveMinInsyncReplicas(configs, before_->replicas.size())) return {};
+    std::vector<BrokerId> eligible = before_->elr;
+    eligible.insert(eligible.end(), before_->isr.begin(), before_->isr.end());
+    std::erase_if(eligible, [&](BrokerId broker) {
+      return std::find(isr.begin(), isr.end(), broker) != isr.end();
+    });
+    return before_->InAssignmentOrder(eligible);
   }
 
   std::vector<BrokerId> InAssignmentOrder() const {

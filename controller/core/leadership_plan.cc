@@ -29,7 +29,7 @@ std::string LostNote(BrokerId broker, DirectoryId directory) {
       "possible loss of acknowledged records: broker ", broker.value(),
       " came back without directory ", directory.ToString(),
       ", which held the last in-sync replica. To go on with what is left, "
-      "set unclean.leader.election.enable=true on the topic; or delete and create the topic");
+      "elect one with 'conclave topic elect-leader --unclean'; or delete and create the topic");
 }
 
 }  // namespace
@@ -40,8 +40,14 @@ bool LeadershipPlan::IsEligible(BrokerId id) const {
   return broker != nullptr && broker->IsEligible();
 }
 
-bool LeadershipPlan::IsUncleanAllowed(TopicId topic) const {
-  return unclean_.contains(topic) || IsUncleanElectionEnabled(image_.FindTopic(topic)->configs);
+bool LeadershipPlan::IsUncleanAllowed(const PartitionId& id) const {
+  return unclean_once_.contains(id) || unclean_.contains(id.topic) ||
+         IsUncleanElectionEnabled(image_.FindTopic(id.topic)->configs);
+}
+
+size_t LeadershipPlan::MinimumOf(const PartitionId& id) const {
+  return EffectiveMinInsyncReplicas(image_.FindTopic(id.topic)->configs,
+                                    Current(id).replicas.size());
 }
 
 const Partition& LeadershipPlan::Current(const PartitionId& id) const {
@@ -59,53 +65,114 @@ std::optional<BrokerId> LeadershipPlan::CleanCandidate(const Partition& partitio
   for (const PartitionReplica& replica : partition.replicas) {
     if (partition.InIsr(replica.broker) && IsEligible(replica.broker)) return replica.broker;
   }
+  for (const PartitionReplica& replica : partition.replicas) {
+    if (partition.InElr(replica.broker) && IsEligible(replica.broker)) return replica.broker;
+  }
   return std::nullopt;
+}
+
+std::optional<BrokerId> LeadershipPlan::FurthestCandidate(const PartitionId& id,
+                                                          const Partition& partition) const {
+  if (!partition.isr.empty() || !partition.elr.empty()) return std::nullopt;
+  std::optional<BrokerId> furthest;
+  std::optional<ReplicaEnd> greatest;
+  for (const BrokerId broker : partition.InAssignmentOrder(partition.stopped_uncleanly)) {
+    const auto end = reports_.EndOf(broker, id);
+    if (!IsEligible(broker) || !end) return std::nullopt;
+    if (greatest && *end <= *greatest) continue;
+    greatest = end;
+    furthest = broker;
+  }
+  return furthest;
 }
 
 std::optional<BrokerId> LeadershipPlan::UncleanCandidate(const PartitionId& id,
                                                          const Partition& partition) const {
-  if (!IsUncleanAllowed(id.topic)) return std::nullopt;
+  if (!IsUncleanAllowed(id)) return std::nullopt;
+  std::optional<BrokerId> damaged;
   for (const PartitionReplica& replica : partition.replicas) {
-    if (IsEligible(replica.broker)) return replica.broker;
+    if (!IsEligible(replica.broker)) continue;
+    if (!reports_.IsDamaged(replica.broker, id)) return replica.broker;
+    if (!damaged) damaged = replica.broker;
   }
-  return std::nullopt;
+  return damaged;
+}
+
+void LeadershipPlan::LeadFromElr(const PartitionId& id, BrokerId leader) {
+  Partition& partition = Edit(id);
+  std::vector<BrokerId> eligible = partition.elr;
+  eligible.insert(eligible.end(), partition.isr.begin(), partition.isr.end());
+  Erase(eligible, leader);
+  partition.elr = partition.InAssignmentOrder(eligible);
+  partition.isr = {leader};
+}
+
+void LeadershipPlan::LeadUncleanly(const PartitionId& id, BrokerId leader, std::string why) {
+  Partition& partition = Edit(id);
+  partition.leader = leader;
+  partition.isr = {leader};
+  // Nobody else's records count any more.
+  partition.elr.clear();
+  partition.note = absl::StrCat("possible loss of acknowledged records: ", why);
 }
 
 void LeadershipPlan::Elect(const PartitionId& id, const std::string& why_none) {
   Partition& partition = Edit(id);
-  const std::vector<BrokerId> isr_before = partition.isr;
+  std::vector<BrokerId> away = partition.isr;
+  away.insert(away.end(), partition.elr.begin(), partition.elr.end());
   if (const auto clean = CleanCandidate(partition)) {
+    if (!partition.InIsr(*clean)) LeadFromElr(id, *clean);
     partition.leader = *clean;
     partition.note.clear();
+  } else if (const auto furthest = FurthestCandidate(id, partition)) {
+    const ReplicaEnd end = *reports_.EndOf(*furthest, id);
+    LeadUncleanly(id, *furthest,
+                  absl::StrCat(Names(partition.stopped_uncleanly), " stopped uncleanly under ",
+                               kFlushPolicy, "=replicated, and nobody else had them; broker ",
+                               furthest->value(), " has come furthest, to offset ",
+                               end.log_end.value(), " of leader epoch ", end.last_epoch.value()));
   } else if (const auto unclean = UncleanCandidate(id, partition)) {
-    partition.leader = *unclean;
-    partition.isr = {*unclean};
-    Erase(partition.elr, *unclean);
-    partition.note = absl::StrCat(
-        "possible loss of acknowledged records: unclean election of broker ", unclean->value(),
-        isr_before.empty() ? ", with no replica left in sync"
-                           : absl::StrCat(", while ", Names(isr_before), " was in sync and away"));
+    LeadUncleanly(id, *unclean,
+                  absl::StrCat("unclean election of broker ", unclean->value(),
+                               away.empty() ? ", with no replica left in sync"
+                                            : absl::StrCat(", while ", Names(away),
+                                                           away.size() == 1 ? " was" : " were",
+                                                           " in sync and away")));
   } else {
     partition.leader = kNoBroker;
     partition.note = why_none;
   }
+  if (partition.leader != kNoBroker) partition.stopped_uncleanly.clear();
   partition.leader_epoch = image_.FindPartition(id)->leader_epoch + 1;
 }
 
 void LeadershipPlan::ElectIfLeaderless(const PartitionId& id) {
   const Partition& partition = Current(id);
   if (partition.leader != kNoBroker) return;
-  if (CleanCandidate(partition) || UncleanCandidate(id, partition)) Elect(id, "");
+  if (CleanCandidate(partition) || FurthestCandidate(id, partition) ||
+      UncleanCandidate(id, partition)) {
+    Elect(id, "");
+  }
+}
+
+void LeadershipPlan::LeaveIsr(const PartitionId& id, BrokerId broker) {
+  Partition& partition = Edit(id);
+  Erase(partition.isr, broker);
+  if (partition.isr.size() >= MinimumOf(id)) return;
+  partition.elr.push_back(broker);
+  partition.elr = partition.InAssignmentOrder(partition.elr);
 }
 
 void LeadershipPlan::FenceReplica(const PartitionId& id, const Fenced& fenced) {
   const Partition& current = Current(id);
-  if (current.InIsr(fenced.broker) && current.isr.size() > 1) Erase(Edit(id).isr, fenced.broker);
+  if (current.InIsr(fenced.broker) && current.isr.size() > 1) LeaveIsr(id, fenced.broker);
   if (Current(id).leader != fenced.broker) return;
-  Elect(id,
-        absl::StrCat("no leader: ", Names(Current(id).isr),
-                     ", the last in sync, cannot lead now; broker ", fenced.broker.value(),
-                     " led until it was fenced (", fenced.why, "). Bring the last in sync back"));
+  std::vector<BrokerId> last = Current(id).isr;
+  last.insert(last.end(), Current(id).elr.begin(), Current(id).elr.end());
+  Elect(id, absl::StrCat("no leader: ", Names(last), last.size() == 1 ? ", the last" : ", the only",
+                         " in sync, cannot lead now; broker ", fenced.broker.value(),
+                         " led until it was fenced (", fenced.why, "). Bring ",
+                         last.size() == 1 ? "it" : "one of them", " back"));
 }
 
 void LeadershipPlan::Fence(const std::vector<Fenced>& brokers) {
@@ -126,10 +193,75 @@ void LeadershipPlan::MoveAwayFrom(BrokerId broker) {
     if (Current(id).leader == broker && CleanCandidate(Current(id))) Elect(id, "");
     const Partition& partition = Current(id);
     if (partition.leader == broker || !partition.InIsr(broker)) continue;
-    const size_t minimum =
-        EffectiveMinInsyncReplicas(image_.FindTopic(id.topic)->configs, partition.replicas.size());
+    const size_t minimum = MinimumOf(id);
     // The last one stays, whatever the minimum.
     if (partition.isr.size() > std::max<size_t>(minimum, 1)) Erase(Edit(id).isr, broker);
+  }
+}
+
+void LeadershipPlan::TakeOut(const PartitionId& id, BrokerId broker, const std::string& note) {
+  Partition& partition = Edit(id);
+  Erase(partition.isr, broker);
+  Erase(partition.elr, broker);
+  Erase(partition.stopped_uncleanly, broker);
+  if (partition.leader == broker) return Elect(id, note);
+  if (partition.leader != kNoBroker || !partition.isr.empty()) return;
+  partition.note =
+      partition.elr.empty()
+          ? note
+          : absl::StrCat("no leader: ", Names(partition.elr), " alone can lead, and ",
+                         partition.elr.size() == 1 ? "is" : "are", " away. Before: ", note);
+  ElectIfLeaderless(id);
+}
+
+void LeadershipPlan::StopReplica(const PartitionId& id, BrokerId broker) {
+  const Partition& current = Current(id);
+  if (current.flush_policy != v1::FLUSH_POLICY_REPLICATED) return;
+  if (!current.InIsr(broker) && !current.InElr(broker)) return;
+  Partition& partition = Edit(id);
+  Erase(partition.isr, broker);
+  Erase(partition.elr, broker);
+  if (partition.leader != kNoBroker) return;
+  partition.stopped_uncleanly.push_back(broker);
+  partition.stopped_uncleanly = partition.InAssignmentOrder(partition.stopped_uncleanly);
+  std::vector<BrokerId> complete = partition.isr;
+  complete.insert(complete.end(), partition.elr.begin(), partition.elr.end());
+  const std::string others =
+      complete.empty()
+          ? "once all of them are back, the one that has come furthest leads, and what it lacks is "
+            "lost: possible loss of acknowledged records. To go on without those that do not come "
+            "back, elect one with 'conclave topic elect-leader --unclean'"
+          : absl::StrCat(Names(complete), " can lead, once back");
+  partition.note = absl::StrCat("no leader: ", Names(partition.stopped_uncleanly),
+                                " stopped uncleanly under ", kFlushPolicy, "=replicated; ", others);
+  ElectIfLeaderless(id);
+}
+
+void LeadershipPlan::StoppedUncleanly(BrokerId broker) {
+  for (const PartitionId& id : image_.PartitionsOn(broker)) StopReplica(id, broker);
+}
+
+void LeadershipPlan::TakeOutDamaged(BrokerId broker) {
+  for (const auto& [id, damage] : reports_.DamagedOn(broker)) {
+    const Partition* before = image_.FindPartition(id);
+    if (before == nullptr || !before->HasReplica(broker)) continue;
+    const Partition& current = Current(id);
+    if (!current.InIsr(broker) && !current.InElr(broker) && !current.HasStoppedUncleanly(broker)) {
+      continue;
+    }
+    Partition without = current;
+    Erase(without.isr, broker);
+    Erase(without.elr, broker);
+    const std::string found =
+        absl::StrCat("the replica on broker ", broker.value(), " is damaged: ", damage.what);
+    if (damage.open && current.leader == broker && !CleanCandidate(without)) {
+      if (current.note != found) Edit(id).note = found;
+      continue;
+    }
+    TakeOut(id, broker,
+            absl::StrCat("possible loss of acknowledged records: ", found,
+                         ". No other replica can stand in for it. To go on with what is left, "
+                         "elect one with 'conclave topic elect-leader --unclean'"));
   }
 }
 
@@ -139,15 +271,9 @@ void LeadershipPlan::LoseReplica(const PartitionId& id, BrokerId broker, Directo
       std::find_if(partition.replicas.begin(), partition.replicas.end(),
                    [broker](const PartitionReplica& r) { return r.broker == broker; });
   const std::string note = LostNote(broker, std::exchange(replica->directory, replacement));
-  const bool was_in_sync = partition.InIsr(broker);
-  Erase(partition.isr, broker);
-  Erase(partition.elr, broker);
-  if (partition.leader == broker) {
-    Elect(id, note);
-  } else if (was_in_sync && partition.isr.empty()) {
-    partition.note = note;
-    ElectIfLeaderless(id);
-  }
+  const bool counted =
+      partition.InIsr(broker) || partition.InElr(broker) || partition.HasStoppedUncleanly(broker);
+  if (counted) TakeOut(id, broker, note);
 }
 
 void LeadershipPlan::LoseDirectories(BrokerId broker, const std::vector<DirectoryId>& kept,
@@ -170,6 +296,36 @@ void LeadershipPlan::AllowUncleanElection(TopicId topic) {
   }
 }
 
+void LeadershipPlan::ElectUncleanly(const PartitionId& id) {
+  unclean_once_.insert(id);
+  ElectIfLeaderless(id);
+}
+
+void LeadershipPlan::ElectPreferred(const PartitionId& id) {
+  const Partition& partition = Current(id);
+  const BrokerId preferred = partition.replicas.front().broker;
+  if (partition.leader == preferred || !partition.InIsr(preferred) || !IsEligible(preferred)) {
+    return;
+  }
+  Elect(id, "");
+}
+
+void LeadershipPlan::ForgetEligible(TopicId topic) {
+  const size_t count = image_.FindTopic(topic)->partitions.size();
+  for (size_t i = 0; i < count; ++i) {
+    const PartitionId id{topic, PartitionIndex(static_cast<int32_t>(i))};
+    if (Current(id).leader != kNoBroker && !Current(id).elr.empty()) Edit(id).elr.clear();
+  }
+}
+
+void LeadershipPlan::SetFlushPolicy(TopicId topic, v1::FlushPolicy policy) {
+  const size_t count = image_.FindTopic(topic)->partitions.size();
+  for (size_t i = 0; i < count; ++i) {
+    const PartitionId id{topic, PartitionIndex(static_cast<int32_t>(i))};
+    if (Current(id).flush_policy != policy) Edit(id).flush_policy = policy;
+  }
+}
+
 void LeadershipPlan::ElectWhereLeaderless() {
   for (const PartitionId& id : image_.PartitionsLedBy(kNoBroker)) ElectIfLeaderless(id);
 }
@@ -177,8 +333,9 @@ void LeadershipPlan::ElectWhereLeaderless() {
 void LeadershipPlan::AddRecords(BatchBuilder& builder) const {
   for (const auto& [id, edited] : edited_) {
     const Partition& before = *image_.FindPartition(id);
-    if (edited == before) continue;
     Partition after = edited;
+    if (after.leader != kNoBroker && after.isr.size() >= MinimumOf(id)) after.elr.clear();
+    if (after == before) continue;
     after.partition_epoch = before.partition_epoch + 1;
     v1::MetadataRecord record;
     if (after.replicas == before.replicas) {

@@ -94,8 +94,8 @@ absl::Status CheckReplaceable(const Broker& old, const Broker& broker, const Ses
 }  // namespace
 
 absl::StatusOr<Change<v1::RegisterBrokerResponse>> RegisterBroker(
-    const MetadataImage& image, const Sessions& sessions, const v1::RegisterBrokerRequest& request,
-    Random& random, Now now) {
+    const MetadataImage& image, const Sessions& sessions, const ReplicaReports& reports,
+    const v1::RegisterBrokerRequest& request, Random& random, Now now) {
   if (auto status = CheckClusterId(image, request.cluster_id()); !status.ok()) return status;
   const auto broker = ReadRequest(request);
   if (!broker.ok()) return broker.status();
@@ -108,10 +108,11 @@ absl::StatusOr<Change<v1::RegisterBrokerResponse>> RegisterBroker(
       return change;
     }
     if (auto status = CheckReplaceable(*old, *broker, sessions); !status.ok()) return status;
-    LeadershipPlan plan(image);
+    LeadershipPlan plan(image, reports);
     // Also the same broker, back at once, leads again only under a new epoch: what it had appended
     // and not synced may be on followers under the old one.
     if (!old->fenced) plan.Fence({{old->id, "it was started again"}});
+    if (BrokerEpoch(request.clean_stop_epoch()) != old->epoch) plan.StoppedUncleanly(old->id);
     plan.LoseDirectories(old->id, broker->directories, random);
     plan.AddRecords(builder);
   }

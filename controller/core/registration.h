@@ -7,6 +7,7 @@
 #include "common/types/ids.h"
 #include "conclave/v1/controller.pb.h"
 #include "controller/core/change.h"
+#include "controller/core/replica_reports.h"
 #include "controller/core/sessions.h"
 
 namespace conclave::controller {
@@ -22,11 +23,11 @@ namespace conclave::controller {
 // (final) for other directories under a live id; the incarnation that is registered already gets
 // the epoch it has.
 //
-// Nothing depends on `clean_stop_epoch` yet: under flush.policy=fsync, the only one, an unclean
-// stop loses nothing that was acknowledged.
+// Its last stop was clean if `clean_stop_epoch` is the epoch it had; else its replicas under
+// FLUSH_POLICY_REPLICATED may lack what they acknowledged, and leave ISR and ELR.
 absl::StatusOr<Change<v1::RegisterBrokerResponse>> RegisterBroker(
-    const MetadataImage& image, const Sessions& sessions, const v1::RegisterBrokerRequest& request,
-    Random& random, Now now);
+    const MetadataImage& image, const Sessions& sessions, const ReplicaReports& reports,
+    const v1::RegisterBrokerRequest& request, Random& random, Now now);
 
 // For a broker that will not come back: its id is free again. Refused while it lives, or while a
 // replica is assigned to it.

@@ -76,6 +76,15 @@ void AddConfigRecords(const Topic& topic, const ConfigMap& after, BatchBuilder& 
   }
 }
 
+bool MinimumChanges(const Topic& topic, const ConfigMap& after) {
+  return std::any_of(topic.partitions.begin(), topic.partitions.end(),
+                     [&](const Partition& partition) {
+                       const size_t replicas = partition.replicas.size();
+                       return EffectiveMinInsyncReplicas(after, replicas) !=
+                              EffectiveMinInsyncReplicas(topic.configs, replicas);
+                     });
+}
+
 }  // namespace
 
 Change<v1::DeleteTopicsResponse> DeleteTopics(const MetadataImage& image,
@@ -103,7 +112,8 @@ Change<v1::DeleteTopicsResponse> DeleteTopics(const MetadataImage& image,
 }
 
 absl::StatusOr<Change<v1::AlterConfigsResponse>> AlterConfigs(
-    const MetadataImage& image, const v1::AlterConfigsRequest& request, Now now) {
+    const MetadataImage& image, const ReplicaReports& reports,
+    const v1::AlterConfigsRequest& request, Now now) {
   if (request.resource() != v1::CONFIG_RESOURCE_TOPIC) {
     return MakeError(
         v1::INVALID_REQUEST,
@@ -118,11 +128,16 @@ absl::StatusOr<Change<v1::AlterConfigsResponse>> AlterConfigs(
   if (request.validate_only()) return change;
   BatchBuilder builder(now.wall);
   AddConfigRecords(*topic, *after, builder);
+  LeadershipPlan plan(image, reports);
   if (IsUncleanElectionEnabled(*after) && !IsUncleanElectionEnabled(topic->configs)) {
-    LeadershipPlan plan(image);
     plan.AllowUncleanElection(topic->id);
-    plan.AddRecords(builder);
   }
+  if (MinimumChanges(*topic, *after)) plan.ForgetEligible(topic->id);
+  // Back to fsync is the leaders' to tell, once everything is synced.
+  if (IsUnsyncedAcknowledged(*after)) {
+    plan.SetFlushPolicy(topic->id, v1::FLUSH_POLICY_REPLICATED);
+  }
+  plan.AddRecords(builder);
   change.batches = builder.Take();
   return change;
 }

@@ -5,6 +5,7 @@
 #include "common/metadata/image.h"
 #include "conclave/v1/admin.pb.h"
 #include "controller/core/change.h"
+#include "controller/core/replica_reports.h"
 #include "controller/core/topic_creation.h"
 
 namespace conclave::controller {
@@ -16,9 +17,11 @@ Change<v1::DeleteTopicsResponse> DeleteTopics(const MetadataImage& image,
                                               Requester requester, Now now);
 
 // Of topics. Takes effect as a whole or not at all. Allowing unclean election elects at once where
-// there is no leader.
+// there is no leader. With another minimum of in-sync replicas the ELRs are forgotten; with
+// flush.policy=replicated unclean stops count from now on.
 absl::StatusOr<Change<v1::AlterConfigsResponse>> AlterConfigs(
-    const MetadataImage& image, const v1::AlterConfigsRequest& request, Now now);
+    const MetadataImage& image, const ReplicaReports& reports,
+    const v1::AlterConfigsRequest& request, Now now);
 
 }  // namespace conclave::controller
 

@@ -231,8 +231,9 @@ class TopicCreation {
   }
 
   // The replicas that live are in sync from the start, the first of them leads.
-  Partition NewPartition(const std::vector<BrokerId>& brokers) {
+  Partition NewPartition(const std::vector<BrokerId>& brokers, const ConfigMap& configs) {
     Partition partition;
+    if (IsUnsyncedAcknowledged(configs)) partition.flush_policy = v1::FLUSH_POLICY_REPLICATED;
     for (BrokerId id : brokers) {
       const Broker& broker = *image_.FindBroker(id);
       const size_t directory = random_.Below(broker.directories.size());
@@ -264,8 +265,8 @@ class TopicCreation {
       config.set_value(value);
     }
     for (size_t i = 0; i < assignments.size(); ++i) {
-      *records.add_records()->mutable_partition() =
-          ToRecord({id, PartitionIndex(static_cast<int32_t>(i))}, NewPartition(assignments[i]));
+      *records.add_records()->mutable_partition() = ToRecord(
+          {id, PartitionIndex(static_cast<int32_t>(i))}, NewPartition(assignments[i], configs));
     }
     const size_t bytes = records.ByteSizeLong();
     if (bytes_ + bytes > kMaxCreationBytes) {

@@ -168,7 +168,7 @@ TEST_F(TopicsTest, SettingsAreChecked) {
   (*topic.mutable_configs())["retention.mss"] = "1";
   EXPECT_EQ(CodeOf(topic), v1::INVALID_CONFIG);
   topic.clear_configs();
-  (*topic.mutable_configs())["flush.policy"] = "replicated";
+  (*topic.mutable_configs())["flush.policy"] = "memory";
   EXPECT_EQ(CodeOf(topic), v1::INVALID_CONFIG);
   topic.clear_configs();
   (*topic.mutable_configs())["retention.ms"] = "0099";

@@ -95,6 +95,11 @@ void ControllerNode::AddAdminMethods(MethodTable& table) {
       [this](const v1::AlterConfigsRequest& request, controller::Now now) {
         return core_.AlterConfigs(request, now);
       });
+  AddChangeMethod<v1::ElectLeadersRequest, v1::ElectLeadersResponse>(
+      table, admin_methods::kElectLeaders,
+      [this](const v1::ElectLeadersRequest& request, controller::Now now) {
+        return core_.ElectLeaders(request, now);
+      });
   AddReadMethod<v1::DescribeTopicsRequest, v1::DescribeTopicsResponse>(
       table, admin_methods::kDescribeTopics, [this](const v1::DescribeTopicsRequest& request) {
         return DescribeTopics(core_.committed(), request);

@@ -42,6 +42,8 @@ using Run = std::function<int()>;
 void AddStorageCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddClusterCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run);
+// 'elect-leader', of `topic`.
+void AddElectLeaderCommand(CLI::App& topic, const Globals& globals, Run& run);
 void AddQuorumCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddBrokerCommands(CLI::App& app, const Globals& globals, Run& run);
 void AddGroupCommands(CLI::App& app, const Globals& globals, Run& run);

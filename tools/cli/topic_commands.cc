@@ -133,9 +133,14 @@ Json ToJson(const v1::PartitionDescription& partition) {
       {"replicas", replicas},
       {"isr", ToJson(partition.isr())},
       {"elr", ToJson(partition.elr())},
+      {"flush_policy",
+       partition.flush_policy() == v1::FLUSH_POLICY_REPLICATED ? "replicated" : "fsync"},
       {"log_start_offset", offset(partition.has_log_start_offset(), partition.log_start_offset())},
       {"high_watermark", offset(partition.has_high_watermark(), partition.high_watermark())},
       {"log_end_offset", offset(partition.has_log_end_offset(), partition.log_end_offset())}};
+  if (partition.stopped_uncleanly_size() > 0) {
+    json["stopped_uncleanly"] = ToJson(partition.stopped_uncleanly());
+  }
   if (!partition.note().empty()) json["note"] = partition.note();
   return json;
 }
@@ -342,6 +347,8 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   remove->callback([&globals, &run, deleted] {
     run = [&globals, deleted] { return Delete(globals, *deleted); };
   });
+
+  AddElectLeaderCommand(*topic, globals, run);
 }
 
 }  // namespace conclave::tools

@@ -95,6 +95,37 @@ std::string Cluster::DeleteTopic(const std::string& name) {
   return deleted->ok() ? "" : Describe(*deleted);
 }
 
+std::string Cluster::Alter(const std::string& topic,
+                           const std::map<std::string, std::string>& configs) {
+  v1::AlterConfigsRequest request;
+  request.set_resource(v1::CONFIG_RESOURCE_TOPIC);
+  request.set_name(topic);
+  for (const auto& [key, value] : configs) (*request.mutable_set())[key] = value;
+  std::optional<absl::Status> altered;
+  admin_->AlterConfigs(request, [&altered](absl::StatusOr<v1::AlterConfigsResponse> response) {
+    altered = response.status();
+  });
+  if (!RunUntil(Duration::Seconds(60), [&altered] { return altered.has_value(); })) {
+    return "no answer to the change of settings";
+  }
+  return altered->ok() ? "" : Describe(*altered);
+}
+
+std::string Cluster::ElectUncleanly(const std::string& topic, int partition) {
+  v1::ElectLeadersRequest request;
+  request.set_type(v1::ELECTION_TYPE_UNCLEAN);
+  request.set_topic(topic);
+  request.add_partitions(partition);
+  std::optional<absl::Status> elected;
+  admin_->ElectLeaders(request, [&elected](absl::StatusOr<v1::ElectLeadersResponse> response) {
+    elected = response.ok() ? StatusFromError(response->partitions(0).error()) : response.status();
+  });
+  if (!RunUntil(Duration::Seconds(60), [&elected] { return elected.has_value(); })) {
+    return "no answer to the election";
+  }
+  return elected->ok() ? "" : Describe(*elected);
+}
+
 const Topic* Cluster::FindTopic(const std::string& topic) const {
   for (int node = 0; node < plane_.nodes(); ++node) {
     if (!plane_.IsUp(node)) continue;
@@ -164,10 +195,12 @@ void Cluster::Produce(int broker, const std::string& topic, int partition, const
 void Cluster::Acknowledged(const std::string& topic, int partition, Offset offset) {
   const Topic* found = FindTopic(topic);
   if (found == nullptr) return Break("acknowledged in a topic that is not there");
-  const size_t replicas = found->partitions.at(static_cast<size_t>(partition)).replicas.size();
+  const Partition& state = found->partitions.at(static_cast<size_t>(partition));
+  const size_t synced = state.flush_policy == v1::FLUSH_POLICY_FSYNC
+                            ? EffectiveMinInsyncReplicas(found->configs, state.replicas.size())
+                            : 0;
   const std::string broken =
-      invariants_.Acknowledged({found->id, PartitionIndex(partition)}, topic, offset,
-                               EffectiveMinInsyncReplicas(found->configs, replicas));
+      invariants_.Acknowledged({found->id, PartitionIndex(partition)}, topic, offset, synced);
   if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
 }
 

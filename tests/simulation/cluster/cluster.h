@@ -47,6 +47,9 @@ class Cluster {
                           const std::map<std::string, std::string>& configs = {});
   // Asks until it is answered; "" or why not.
   std::string DeleteTopic(const std::string& name);
+  // "" or why not.
+  std::string Alter(const std::string& topic, const std::map<std::string, std::string>& configs);
+  std::string ElectUncleanly(const std::string& topic, int partition);
   PartitionId IdOf(const std::string& topic, int partition) const;
   // As the active controller's committed image has it; nullptr: there is none.
   const Partition* StateOf(const std::string& topic, int partition) const;
@@ -61,6 +64,10 @@ class Cluster {
   // One record, asked of `broker`. Acknowledgements under acks=all are held against the invariants.
   void Produce(int broker, const std::string& topic, int partition, const std::string& value,
                v1::Acks acks, Duration timeout, Answer answer);
+  // More has failed than the topic's flush policy survives.
+  void ExcuseLoss(const std::string& topic, int partition) {
+    invariants_.ExcuseLoss(IdOf(topic, partition));
+  }
   // A client was told that the record at `offset` is committed: holds that against the invariants.
   void Acknowledged(const std::string& topic, int partition, Offset offset);
   // All values below the leader's high watermark, by offset from 0; of those that retention has

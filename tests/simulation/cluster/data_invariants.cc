@@ -58,9 +58,11 @@ std::string DataInvariants::CheckReplica(int node, broker::Replica& replica) {
 }
 
 std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& seen) {
-  if (seen.life != plane_.StartsOf(node)) {
+  const std::pair life(plane_.StartsOf(node), replica.life());
+  if (seen.life != life) {
+    if (seen.life.first == life.first) ++counters_.replaced;
     seen = Seen();
-    seen.life = plane_.StartsOf(node);
+    seen.life = life;
     seen.verified = seen.log_start = replica.log().log_start();
     durable_.at(node).Forget(replica.log().directory());
   }
@@ -137,7 +139,7 @@ std::string DataInvariants::Verify(broker::Replica& replica, Seen& seen) {
 }
 
 std::string DataInvariants::Acknowledged(const PartitionId& id, const std::string& topic,
-                                         Offset offset, size_t min_isr) {
+                                         Offset offset, size_t synced_copies) {
   ++counters_.acknowledged;
   const std::map<Offset, Committed>& history = history_[id];
   auto committed = history.upper_bound(offset);
@@ -147,7 +149,7 @@ std::string DataInvariants::Acknowledged(const PartitionId& id, const std::strin
   const std::string directory = "data/" + PartitionDirectoryName(topic, id.index);
   size_t synced = 0;
   for (auto& [node, logs] : durable_) synced += logs.Holds(directory, offset);
-  if (synced >= min_isr) return "";
+  if (synced >= synced_copies) return "";
   return "acknowledged at " + ToString(offset) + " with " + std::to_string(synced) +
          " synced copies";
 }

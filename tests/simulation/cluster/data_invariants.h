@@ -19,10 +19,11 @@ namespace conclave::cluster_sim {
 // event touched, and now and then everything.
 //
 //   one leader an epoch
-//   the high watermark of a replica does not fall within the life of its process, nor is anything
-//     below it truncated
+//   the high watermark of a replica does not fall within its life, nor is anything below it
+//     truncated
 //   below their high watermarks all replicas have had the same batches, at the same offsets
 //   what was acknowledged under acks=all is on as many disks as the minimum ISR asks for, synced
+//     (flush.policy=fsync)
 class DataInvariants {
  public:
   // `plane` outlives it, and tells it of replicas until then.
@@ -33,7 +34,11 @@ class DataInvariants {
 
   // A client has been told that the record at `offset` is committed.
   std::string Acknowledged(const PartitionId& id, const std::string& topic, Offset offset,
-                           size_t min_isr);
+                           size_t synced_copies);
+
+  // More has failed than the partition's flush policy survives: what was committed until now may be
+  // lost, and something else be committed in its place.
+  void ExcuseLoss(const PartitionId& id) { history_.erase(id); }
 
   struct Counters {
     uint64_t batches_committed = 0;
@@ -44,6 +49,8 @@ class DataInvariants {
     uint64_t log_starts_moved = 0;
     // Followers that ended before the leader's log began.
     uint64_t begun_anew = 0;
+    // Replicas in whose place another one was made, for they were damaged.
+    uint64_t replaced = 0;
   };
   const Counters& counters() const { return counters_; }
 
@@ -54,7 +61,8 @@ class DataInvariants {
     Offset next;
   };
   struct Seen {
-    uint64_t life = 0;
+    // Of the process, and of the replica within it.
+    std::pair<uint64_t, uint64_t> life;
     Offset high_watermark;
     // Compared with the committed history up to here.
     Offset verified;

@@ -189,29 +189,6 @@ TEST_P(Scenario, TwoOfThreeServe) {
   ExpectWholeAndNothingLost();
 }
 
-// A broker whose partition's directory is gone must not come back as if nothing had been there: its
-// empty log would be in sync by the metadata.
-TEST_P(Scenario, ABrokerThatLostALogDoesNotStart) {
-  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
-  const int leader = cluster_.LeaderOf("t", 0);
-  for (int i = 0; i < 10; ++i) SendAndWait(leader, "v" + std::to_string(i));
-  cluster_.RunFor(Duration::Seconds(12));  // High watermarks are checkpointed.
-  plane().Crash(leader);
-  const auto move = [&](const std::string& from, const std::string& to) {
-    SimFileSystem& disk = plane().DiskOf(leader);
-    ASSERT_TRUE(disk.Rename(from, to).ok());
-    ASSERT_TRUE(disk.SyncDirectory("/").ok());
-    ASSERT_TRUE(disk.SyncDirectory("data").ok());
-  };
-  move("data/t-0", "t-0");
-  plane().Start(leader);
-  plane().LetFail(leader);
-  ASSERT_TRUE(cluster_.RunUntil(Duration::Seconds(30), [&] { return !plane().IsUp(leader); }));
-  move("t-0", "data/t-0");
-  plane().Start(leader);
-  ExpectWholeAndNothingLost();
-}
-
 // R37: what a broker still has of a topic that was deleted while it was away is never served, nor
 // counted to the topic of the same name that came after.
 TEST_P(Scenario, R37ATopicMadeAnewWhileABrokerWasAwayIsEmptyThere) {
