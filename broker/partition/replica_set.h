@@ -73,7 +73,7 @@ class ReplicaSet {
 
   // Instead of Recover: nothing was opened, so a stop that was clean is so still.
   absl::Status Abandon();
-  // Opens and recovers every log that is there, a task each; `done` when all are.
+  // Opens and recovers every log that is there, several side by side; `done` when all are.
   void Recover(std::function<void()> done);
 
   // What a watch of the metadata brought. It has effect once the image speaks of this process, and
@@ -126,10 +126,20 @@ class ReplicaSet {
     kGiveUp,
   };
 
-  void RecoverNext();
+  struct Recovery;
+  using OpenedLog = absl::StatusOr<std::unique_ptr<PartitionLog>>;
+
+  // --- Opening (replica_set_recovery.cc)
+  void RecoverOne(size_t number);
+  void Recovered(size_t number, OpenedLog log);
+  void RecoveredAll();
+  void ReportRecovery() const;
+  PartitionLog::OpenOptions OptionsOf(const PartitionId& id, Opening opening) const;
   // Puts the replica among `replicas_`, or among `damaged_`; another error is the disk's.
   absl::Status OpenLog(const std::string& directory, const PartitionIdentity& identity,
                        Opening opening);
+  absl::Status Adopt(const std::string& directory, const PartitionIdentity& identity, OpenedLog log,
+                     Opening opening);
   void AddReplica(const PartitionIdentity& identity, std::unique_ptr<PartitionLog> log,
                   Offset high_watermark);
   void FindMissing();
@@ -201,7 +211,7 @@ class ReplicaSet {
   std::set<PartitionId> touched_;
   bool settling_soon_ = false;
 
-  size_t recovered_ = 0;
+  std::shared_ptr<Recovery> recovery_;
   std::function<void()> recovery_done_;
   bool recovered_all_ = false;
   MetadataImage image_;

@@ -20,6 +20,7 @@ void ReplicaSet::EverySecond() {
   followers_.Tick();
   leaders_.Tick();
   space_.Look();
+  ReportRecovery();
   if (!closing_ && !failed_ && took_part_) {
     MakeUnmade();
     const bool due = std::exchange(checkpoints_due_, false);

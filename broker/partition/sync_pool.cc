@@ -21,9 +21,17 @@ SyncPool::~SyncPool() {
 }
 
 void SyncPool::Run(LogSync sync, Executor& executor, Done done) {
+  RunTask([sync = std::move(sync), executor = &executor, done = std::move(done)]() mutable {
+    absl::Status result = sync.Run();
+    executor->Post([sync = std::move(sync), result = std::move(result),
+                    done = std::move(done)]() mutable { done(sync, std::move(result)); });
+  });
+}
+
+void SyncPool::RunTask(absl::AnyInvocable<void()> task) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(sync), &executor, std::move(done)});
+    jobs_.push_back(std::move(task));
   }
   wake_.notify_one();
 }
@@ -34,12 +42,11 @@ void SyncPool::Work(int number) {
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
     if (stopping_) return;
-    Job job = std::move(jobs_.front());
+    absl::AnyInvocable<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    absl::Status result = job.sync.Run();
-    job.executor->Post([sync = std::move(job.sync), result = std::move(result),
-                        done = std::move(job.done)]() mutable { done(sync, std::move(result)); });
+    job();
+    job = nullptr;
     lock.lock();
   }
 }

@@ -7,11 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "broker/partition/sync_runner.h"
 
 namespace conclave::broker {
 
-// Syncs on a few threads, first come, first served, so that dirty files of one disk are synced side
+// Works on a few threads, first come, first served, so that dirty files of one disk are synced side
 // by side. Thread-safe.
 class SyncPool : public SyncRunner {
  public:
@@ -20,19 +21,14 @@ class SyncPool : public SyncRunner {
   ~SyncPool() override;
 
   void Run(LogSync sync, Executor& executor, Done done) override;
+  void RunTask(absl::AnyInvocable<void()> task) override;
 
  private:
-  struct Job {
-    LogSync sync;
-    Executor* executor;
-    Done done;
-  };
-
   void Work(int number);
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job> jobs_;
+  std::deque<absl::AnyInvocable<void()>> jobs_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -8,8 +8,9 @@
 
 namespace conclave::broker {
 
-// Runs syncs of logs away from the thread that owns the logs: workers in production (SyncPool), an
-// event in virtual time in simulation. Syncs of different logs may run side by side.
+// Runs what waits for the disk away from the thread that owns the logs: workers in production
+// (SyncPool), an event in virtual time in simulation. Syncs of different logs, and tasks, may run
+// side by side.
 class SyncRunner {
  public:
   using Done = absl::AnyInvocable<void(const LogSync&, absl::Status)>;
@@ -18,6 +19,8 @@ class SyncRunner {
 
   // Runs `sync`, then `done` on `executor`, once, unless that stops first. Called on any thread.
   virtual void Run(LogSync sync, Executor& executor, Done done) = 0;
+  // The same for a task of another kind, which sees to its own results.
+  virtual void RunTask(absl::AnyInvocable<void()> task) = 0;
 };
 
 }  // namespace conclave::broker

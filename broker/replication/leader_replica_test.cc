@@ -296,5 +296,78 @@ TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
   EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 14, 3, 3)));
 }
 
+TEST_F(LeaderReplicaTest, UnderReplicatedTheMarkIsTheLeastEndOfTheIsr) {
+  state_.flush_policy = FlushPolicy::kReplicated;
+  Make(20, 15);
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  Ack(2, 30, 20);
+  Ack(3, 30, 20);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  // The leader may be the last to have come so far, and has synced nothing.
+  leader_->Appended(Offset(30), At(2));
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, UnsyncedRecordsCountOnlyOnceThatIsInEffect) {
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  leader_->Appended(Offset(30), At(2));
+  Ack(2, 30, 20);
+  Ack(3, 30, 20);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  state_.flush_policy = FlushPolicy::kReplicated;
+  Record({1, 2, 3}, 1);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+}
+
+TEST_F(LeaderReplicaTest, BackToFsyncIsToldOnceEveryMemberIsSyncedUpToTheMark) {
+  state_.flush_policy = FlushPolicy::kReplicated;
+  Make(20, 15);
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  leader_->Appended(Offset(30), At(2));
+  Ack(2, 30, 20);
+  Ack(3, 30, 20);
+  ASSERT_EQ(leader_->high_watermark(), Offset(30));
+  leader_->SetFlushPolicy(FlushPolicy::kFsync);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30)) << "it never falls";
+  leader_->Appended(Offset(40), At(2));
+  Ack(2, 40, 30);
+  Ack(3, 40, 29);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30)) << "unsynced records count no more";
+  leader_->Durable(Offset(30), At(3));
+  EXPECT_FALSE(leader_->TakeProposal().has_value());
+  Ack(3, 40, 30);
+  const auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal.has_value());
+  EXPECT_TRUE(proposal->synced);
+  EXPECT_EQ(proposal->isr.size(), 3u);
+  state_.flush_policy = FlushPolicy::kFsync;
+  Record({1, 2, 3}, 1);
+  EXPECT_FALSE(leader_->HasProposalInFlight());
+  Ack(2, 40, 40);
+  Ack(3, 40, 40);
+  leader_->Durable(Offset(40), At(5));
+  EXPECT_EQ(leader_->high_watermark(), Offset(40));
+  EXPECT_FALSE(leader_->TakeProposal().has_value());
+}
+
+TEST_F(LeaderReplicaTest, AProposalWhileUnsyncedDoesNotTellThatItIsSynced) {
+  state_.flush_policy = FlushPolicy::kReplicated;
+  Make(20, 15);
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  Position(2, 20, 4);
+  leader_->Appended(Offset(30), At(2));
+  leader_->SetFlushPolicy(FlushPolicy::kFsync);
+  leader_->Tick(At(0) + kLag);  // 3 was never heard of.
+  const auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal.has_value());
+  EXPECT_FALSE(proposal->synced);
+}
+
 }  // namespace
 }  // namespace conclave::replication

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/topic_config.h"
 
 namespace conclave::controller {
 namespace {
@@ -53,6 +54,16 @@ absl::Status CheckIsr(const MetadataImage& image, const PartitionId& id,
   return absl::OkStatus();
 }
 
+absl::Status CheckElr(const MetadataImage& image, const PartitionId& id,
+                      const Partition& partition) {
+  const size_t minimum =
+      EffectiveMinInsyncReplicas(image.FindTopic(id.topic)->configs, partition.replicas.size());
+  if (partition.leader == kNoBroker || partition.elr.empty() || partition.isr.size() < minimum) {
+    return absl::OkStatus();
+  }
+  return Broken(id, "its ISR has reached the minimum, and its ELR is not empty");
+}
+
 template <class Visit>
 absl::Status ForEachPartition(const MetadataImage& image, Visit visit) {
   for (const auto& [topic_id, topic] : image.topics()) {
@@ -88,7 +99,8 @@ absl::Status CheckIndexes(const MetadataImage& image) {
 absl::Status CheckImage(const MetadataImage& image) {
   const auto check = [&](const PartitionId& id, const Partition& partition) {
     if (auto status = CheckLeader(image, id, partition); !status.ok()) return status;
-    return CheckIsr(image, id, partition);
+    if (auto status = CheckIsr(image, id, partition); !status.ok()) return status;
+    return CheckElr(image, id, partition);
   };
   if (auto status = ForEachPartition(image, check); !status.ok()) return status;
   return CheckIndexes(image);

@@ -166,6 +166,51 @@ TEST_F(IsrChangesTest, EachPartitionIsAnsweredByItself) {
   EXPECT_EQ(Show(topic_, 1), "1/0 [1 3]");
 }
 
+TEST_F(IsrChangesTest, WhoIsDroppedUnderTheMinimumIsEligibleUntilTheIsrHasReachedIt) {
+  Alter(Proposal({1, 2}));
+  EXPECT_TRUE(P(topic_).elr.empty());
+  Alter(Proposal({1}));
+  EXPECT_EQ(P(topic_).elr, std::vector<BrokerId>{BrokerId(2)});
+  Alter(Proposal({1, 3}));
+  EXPECT_TRUE(P(topic_).elr.empty());
+}
+
+TEST_F(IsrChangesTest, BackToFsyncIsTakenFromTheLeaderOnlyWhereTheTopicSaysSo) {
+  v1::AlterConfigsRequest alter;
+  alter.set_resource(v1::CONFIG_RESOURCE_TOPIC);
+  alter.set_name("t");
+  (*alter.mutable_set())["flush.policy"] = "replicated";
+  Do(core.AlterConfigs(alter, now));
+  Commit();
+  EXPECT_EQ(P(topic_, 0).flush_policy, v1::FLUSH_POLICY_REPLICATED);
+  EXPECT_EQ(P(topic_, 1).flush_policy, v1::FLUSH_POLICY_REPLICATED);
+  auto synced = Proposal({1, 2, 3});
+  synced.mutable_partitions(0)->set_synced(true);
+  Alter(synced);
+  EXPECT_EQ(P(topic_).flush_policy, v1::FLUSH_POLICY_REPLICATED);
+  (*alter.mutable_set())["flush.policy"] = "fsync";
+  Do(core.AlterConfigs(alter, now));
+  Commit();
+  EXPECT_EQ(P(topic_).flush_policy, v1::FLUSH_POLICY_REPLICATED) << "not before it is synced";
+  synced = Proposal({1, 2, 3});
+  synced.mutable_partitions(0)->set_synced(true);
+  Alter(synced);
+  EXPECT_EQ(P(topic_).flush_policy, v1::FLUSH_POLICY_FSYNC);
+}
+
+TEST_F(IsrChangesTest, AnotherMinimumForgetsWhoWasEligible) {
+  Alter(Proposal({1, 2}));
+  Alter(Proposal({1}));
+  ASSERT_EQ(P(topic_).elr.size(), 1u);
+  v1::AlterConfigsRequest alter;
+  alter.set_resource(v1::CONFIG_RESOURCE_TOPIC);
+  alter.set_name("t");
+  (*alter.mutable_set())["min.insync.replicas"] = "3";
+  Do(core.AlterConfigs(alter, now));
+  Commit();
+  EXPECT_TRUE(P(topic_).elr.empty());
+}
+
 TEST_F(IsrChangesTest, ProducerIdsAreHandedOutOnce) {
   v1::AllocateProducerIdsRequest request;
   request.set_broker_id(1);

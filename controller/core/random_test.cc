@@ -54,6 +54,8 @@ class World {
       AllocateIds(broker);
     } else if (dice < 87) {
       Take(active().UnregisterBroker(BrokerId(broker), now_));
+    } else if (dice < 89) {
+      ElectLeaders();
     } else if (dice < 98) {
       CommitUpTo(committed_ + random_.Below(log_.size() - committed_ + 1));
     } else {
@@ -148,6 +150,11 @@ class World {
       const auto& change = record.partition_change();
       ++seen_[change.leader() < 0 ? "no leader" : "leader or ISR change"];
       if (change.note().find("unclean election") != std::string::npos) ++seen_["unclean election"];
+      if (change.note().find("come furthest, to") != std::string::npos) ++seen_["furthest leads"];
+      if (change.note().find("is damaged") != std::string::npos) ++seen_["damage"];
+      if (change.elr_size() > 0) ++seen_["eligible"];
+      if (change.isr_size() == 0 && change.elr_size() > 0) ++seen_["eligible alone"];
+      if (change.stopped_uncleanly_size() > 0) ++seen_["unclean stop"];
     }
   }
 
@@ -175,6 +182,7 @@ class World {
     request.set_endpoint("h:" + std::to_string(broker));
     request.add_directory_ids(
         metadata_testing::DirectoryOf(BrokerId(broker), process.disk).ToBytes());
+    if (random_.Chance(0.3)) request.set_clean_stop_epoch(EpochOf(broker).value());
     return request;
   }
 
@@ -215,6 +223,7 @@ class World {
     heartbeat.set_metadata_index(index_.value() - (random_.Chance(0.1) ? random_.Below(10) : 0));
     heartbeat.set_ready(random_.Chance(0.9));
     heartbeat.set_wants_shutdown(process.stopping);
+    AddReports(broker, heartbeat);
     const auto change = active().Heartbeat(heartbeat, now_);
     if (change.ok() && change->response.may_stop()) {
       // It is gone, and nobody misses it as a leader that could be another.
@@ -222,6 +231,34 @@ class World {
       EXPECT_TRUE(visible != nullptr && (visible->stopping || visible->fenced));
     }
     Take(change);
+  }
+
+  // Of partitions that it holds, mostly; some of them damaged, some waiting for it.
+  void AddReports(int broker, v1::BrokerHeartbeat& heartbeat) {
+    const auto& held = image().PartitionsOn(BrokerId(broker));
+    for (const PartitionId& id : held) {
+      if (random_.Chance(0.02)) {
+        v1::DamagedReplica& damaged = *heartbeat.add_damaged();
+        damaged.set_topic_id(id.topic.ToBytes());
+        damaged.set_partition(id.index.value() + (random_.Chance(0.1) ? 1 : 0));
+        damaged.set_what("a byte");
+        damaged.set_open(random_.Chance(0.5));
+      }
+      if (random_.Chance(0.5)) {
+        v1::ReplicaEnd& end = *heartbeat.add_replica_ends();
+        end.set_topic_id(random_.Chance(0.1) ? "none" : id.topic.ToBytes());
+        end.set_partition(id.index.value());
+        end.set_last_epoch(static_cast<int32_t>(random_.Below(5)));
+        end.set_log_end_offset(static_cast<int64_t>(random_.Below(100)));
+      }
+    }
+  }
+
+  void ElectLeaders() {
+    v1::ElectLeadersRequest request;
+    request.set_type(random_.Chance(0.5) ? v1::ELECTION_TYPE_PREFERRED : v1::ELECTION_TYPE_UNCLEAN);
+    request.set_topic(Name());
+    Take(active().ElectLeaders(request, now_));
   }
 
   void Advance() {
@@ -246,6 +283,7 @@ class World {
       if (random_.Chance(0.2)) {
         (*topic.mutable_configs())["unclean.leader.election.enable"] = "true";
       }
+      if (random_.Chance(0.4)) (*topic.mutable_configs())["flush.policy"] = "replicated";
     }
     Take(active().CreateTopics(request, Requester::kUser, now_));
   }
@@ -260,7 +298,9 @@ class World {
     v1::AlterConfigsRequest request;
     request.set_resource(v1::CONFIG_RESOURCE_TOPIC);
     request.set_name(Name());
-    if (random_.Chance(0.5)) {
+    if (random_.Chance(0.3)) {
+      (*request.mutable_set())["flush.policy"] = random_.Chance(0.5) ? "replicated" : "fsync";
+    } else if (random_.Chance(0.5)) {
       (*request.mutable_set())["unclean.leader.election.enable"] =
           random_.Chance(0.5) ? "true" : "false";
     } else {
@@ -291,6 +331,7 @@ class World {
     proposal.set_partition(static_cast<int32_t>(index));
     proposal.set_leader_epoch(partition.leader_epoch.value() + slip());
     proposal.set_partition_epoch(partition.partition_epoch.value() + slip());
+    proposal.set_synced(random_.Chance(0.5));
     for (const PartitionReplica& replica : partition.replicas) {
       if (!random_.Chance(0.7) && replica.broker != partition.leader) continue;
       v1::IsrMember& member = *proposal.add_new_isr();
@@ -329,9 +370,10 @@ TEST(RandomTest, InvariantsHoldAfterEveryStep) {
     for (const auto& [what, times] : world.seen()) seen[what] += times;
   }
   // The walk goes where it should.
-  for (const char* what : {"creation", "deletion", "registration", "unregistration", "fence",
-                           "unfence", "stop", "leader or ISR change", "no leader", "lost directory",
-                           "empty ISR", "unclean election", "lost batch"}) {
+  for (const char* what :
+       {"creation", "deletion", "registration", "unregistration", "fence", "unfence", "stop",
+        "leader or ISR change", "no leader", "lost directory", "empty ISR", "unclean election",
+        "lost batch", "furthest leads", "damage", "eligible", "eligible alone", "unclean stop"}) {
     RecordProperty(what, static_cast<int>(seen[what]));
     EXPECT_GT(seen[what], 5u) << what;
   }

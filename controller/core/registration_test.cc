@@ -150,6 +150,96 @@ TEST_F(RegistrationTest, AReplacedDiskTakesItsReplicasOutEvenAsTheLast) {
   EXPECT_EQ(Show(alone), "1/2 [1]");
 }
 
+TEST_F(RegistrationTest, AStopIsCleanIfTheMarkerNamesTheEpochLastRegistered) {
+  Start(1);
+  Start(2);
+  const TopicId topic = Create("t", {{1, 2}}, {{"flush.policy", "replicated"}});
+  EXPECT_EQ(P(topic).flush_policy, v1::FLUSH_POLICY_REPLICATED);
+  const auto restart = [&](uint64_t incarnation, BrokerEpoch clean_stop) {
+    Break(2);
+    Break(1);
+    Wait(6'500);
+    Tick();
+    EXPECT_EQ(P(topic).leader, kNoBroker);
+    auto registration = Registration(1, incarnation);
+    registration.set_clean_stop_epoch(clean_stop.value());
+    Do(core.RegisterBroker(registration, now));
+    Commit();
+  };
+  restart(2, EpochOf(1));
+  EXPECT_FALSE(P(topic).HasStoppedUncleanly(BrokerId(1)));
+  Open(1);
+  Beat(1);
+  EXPECT_EQ(P(topic).leader, BrokerId(1));
+  restart(3, EpochOf(2));
+  EXPECT_TRUE(P(topic).HasStoppedUncleanly(BrokerId(1))) << "an older marker tells nothing";
+  EXPECT_FALSE(P(topic).InIsr(BrokerId(1)));
+  EXPECT_FALSE(P(topic).InElr(BrokerId(1)));
+}
+
+TEST_F(RegistrationTest, TheFurthestOfThoseThatStoppedUncleanlyLeadsByWhatHeartbeatsSay) {
+  Start(1);
+  Start(2);
+  const TopicId topic = Create("t", {{1, 2}}, {{"flush.policy", "replicated"}});
+  Break(1);
+  Break(2);
+  Wait(6'500);
+  Tick();
+  Start(1, 2);
+  Start(2, 2);
+  EXPECT_EQ(P(topic).leader, kNoBroker);
+  EXPECT_EQ(P(topic).stopped_uncleanly.size(), 2u);
+  const auto end_of = [&](int broker, int64_t end) {
+    auto heartbeat = HeartbeatOf(broker);
+    v1::ReplicaEnd& said = *heartbeat.add_replica_ends();
+    said.set_topic_id(topic.ToBytes());
+    said.set_log_end_offset(end);
+    return heartbeat;
+  };
+  Beat(end_of(1, 10));
+  EXPECT_EQ(P(topic).leader, kNoBroker);
+  Beat(end_of(2, 11));
+  EXPECT_EQ(Show(topic), "2/2 [2]");
+  EXPECT_NE(P(topic).note.find("possible loss"), std::string::npos);
+  const size_t before = log.size();
+  Beat(end_of(1, 10));
+  EXPECT_EQ(log.size(), before) << "said once more, it changes nothing";
+}
+
+TEST_F(RegistrationTest, DamageThatAHeartbeatTellsComesBeforeItsUnfencing) {
+  Start(1);
+  const TopicId topic = Create("t", {{1}});
+  Break(1);
+  Do(core.RegisterBroker(Registration(1, 2), now));
+  Commit();
+  Open(1);
+  auto heartbeat = HeartbeatOf(1);
+  v1::DamagedReplica& damaged = *heartbeat.add_damaged();
+  damaged.set_topic_id(topic.ToBytes());
+  damaged.set_what("offsets 3 to 5");
+  Beat(heartbeat);
+  EXPECT_EQ(P(topic).leader, kNoBroker);
+  EXPECT_TRUE(P(topic).isr.empty());
+  EXPECT_NE(P(topic).note.find("offsets 3 to 5"), std::string::npos);
+
+  v1::ElectLeadersRequest elect;
+  elect.set_topic("t");
+  EXPECT_EQ(ErrorCodeOf(core.ElectLeaders(elect, now).status()), v1::INVALID_REQUEST);
+  elect.set_type(v1::ELECTION_TYPE_PREFERRED);
+  EXPECT_EQ(Do(core.ElectLeaders(elect, now)).partitions(0).error().code(),
+            v1::ELIGIBLE_LEADERS_NOT_AVAILABLE);
+  elect.set_type(v1::ELECTION_TYPE_UNCLEAN);
+  const auto elected = Do(core.ElectLeaders(elect, now));
+  Commit();
+  EXPECT_EQ(elected.partitions(0).error().code(), v1::NONE);
+  EXPECT_EQ(elected.partitions(0).leader(), 1);
+  EXPECT_EQ(P(topic).leader, BrokerId(1));
+  EXPECT_EQ(Do(core.ElectLeaders(elect, now)).partitions(0).error().code(),
+            v1::ELECTION_NOT_NEEDED);
+  elect.add_partitions(1);
+  EXPECT_EQ(ErrorCodeOf(core.ElectLeaders(elect, now).status()), v1::UNKNOWN_TOPIC_OR_PARTITION);
+}
+
 TEST_F(RegistrationTest, OneDiskOfTwoLostIsTheSameMachine) {
   auto both = Registration(1);
   both.add_directory_ids(metadata_testing::DirectoryOf(BrokerId(1), 7).ToBytes());

@@ -13,8 +13,8 @@
 // What is unlinked or replaced gets another name beside the journal first, by its inode: its
 // removal may not be durable, and no inode is given out twice.
 //
-// Covers what is written by appending; a file that is overwritten in place, or through a mapping, is
-// taken to have had its last contents all along.
+// Covers what is written by appending; a file that is overwritten in place, or through a mapping,
+// is taken to have had its last contents all along.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

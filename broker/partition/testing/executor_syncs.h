@@ -7,7 +7,7 @@
 
 namespace conclave::broker {
 
-// Runs syncs as tasks of an executor: in simulation one whose tasks take as long as a disk's syncs
+// Runs syncs and the rest as tasks of an executor: in simulation one whose tasks take as long as a disk's syncs
 // do. The executor outlives it.
 class ExecutorSyncs : public SyncRunner {
  public:
@@ -20,6 +20,8 @@ class ExecutorSyncs : public SyncRunner {
                       done = std::move(done)]() mutable { done(sync, std::move(result)); });
     });
   }
+
+  void RunTask(absl::AnyInvocable<void()> task) override { disk_.Post(std::move(task)); }
 
  private:
   Executor& disk_;

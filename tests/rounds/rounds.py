@@ -1,0 +1,257 @@
+"""Rounds of kills, pauses and cuts on a cluster of real processes under load, and the history
+checker over what its clients were told.
+
+    rounds.py --programs DIR [--rounds N] [--network loopback|namespaces] [--power-loss]
+              [--flush fsync|replicated] [--acks N] [--seed S] [--keep]
+
+A round kills nodes with -9 (one, several or all at once), stops one for longer than its session, or
+cuts links in one direction or both (namespaces), while records are produced, read and committed;
+then heals, and waits for more acknowledgements. With --power-loss every round kills all nodes at
+once and rolls their disks back to what was synced. Every other round at least hits the leader of a
+partition or the active controller.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from nodes import Cluster, Namespaces, Programs, must  # noqa: E402
+
+TOPIC = "t"
+PARTITIONS = 4
+# Longer than broker.session.timeout.ms and than the lag that takes a follower out of the ISR.
+STOPPED_S = 12
+
+
+class Rounds:
+    def __init__(self, options):
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.programs = Programs(options.programs)
+        self.directory = tempfile.mkdtemp(prefix="rounds.", dir=options.dir)
+        self.history = os.path.join(self.directory, "history")
+        network = {"network_of": Namespaces} if options.network == "namespaces" else {}
+        self.cluster = Cluster(os.path.join(self.directory, "nodes"), self.programs, **network)
+        self.load = None
+        self.counts = {}
+        self.powered_down = []
+        self.at_leaders = 0
+        self.longest_gap = 0.0
+
+    def run(self):
+        self.cluster.start()
+        configs = ["--config", f"flush.policy={self.options.flush}"]
+        made = self.cluster.cli("topic", "create", TOPIC, "--partitions", PARTITIONS, *configs)
+        if self.options.power_loss:
+            self.cluster.stop()
+            self.cluster.watch_syncs()
+            self.cluster.start()
+        self.load = subprocess.Popen(
+            [self.programs.load, self.cluster.bootstrap, TOPIC, made["topics"][0]["topic_id"],
+             str(PARTITIONS), "2", "2", self.history],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.await_acks(self.options.acks)
+        for number in range(1, self.options.rounds + 1):
+            self.round(number)
+        self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica is in sync")
+        answer = self.ask("finish")
+        if answer != "done":
+            raise AssertionError(f"the clients did not come to their end: {answer}")
+        self.cluster.stop()
+        self.dump()
+        self.check()
+
+    # --- Load
+
+    def ask(self, command):
+        self.load.stdin.write(command + "\n")
+        self.load.stdin.flush()
+        answer = self.load.stdout.readline().strip()
+        if not answer:
+            raise AssertionError("the clients have ended")
+        return answer
+
+    def acks(self):
+        acknowledged, failed = map(int, self.ask("acks").split())
+        if failed > 0:
+            raise AssertionError(f"{failed} sends have failed")
+        return acknowledged
+
+    def await_acks(self, more, timeout=120):
+        goal = self.acks() + more
+        self.cluster.wait_until(lambda: self.acks() >= goal, f"{more} more acknowledgements",
+                                timeout)
+
+    # --- Rounds
+
+    def round(self, number):
+        before = self.acks()
+        if self.options.power_loss:
+            what, victims = "power loss of all", list(self.cluster.nodes)
+            self.lose_power(victims)
+        else:
+            what, victims = self.choose(must_lead=number % 2 == 0)
+            getattr(self, what)(victims)
+        healed = time.monotonic()
+        self.await_acks(1)
+        gap = time.monotonic() - healed
+        self.longest_gap = max(self.longest_gap, gap)
+        self.cluster.wait_until(lambda: self.acks() >= before + self.options.acks,
+                                f"{self.options.acks} acknowledgements in round {number}")
+        self.cluster.check_up()
+        self.counts[what] = self.counts.get(what, 0) + 1
+        print(f"round {number}: {what} {' '.join(victims)}; {self.acks() - before} acknowledged, "
+              f"{gap:.1f} s from the end of the fault to the first", flush=True)
+
+    def choose(self, must_lead):
+        leading = [n for n in [*self.cluster.leaders(TOPIC), self.cluster.active_controller()] if n]
+        everybody = list(self.cluster.nodes)
+        kinds = ["kill", "kill", "kill_many", "kill_all", "stop"]
+        if self.options.network == "namespaces":
+            kinds += ["cut", "cut", "cut_one_way", "cut_one_way"]
+        what = self.random.choice(kinds)
+        if what == "kill_all":
+            victims = everybody
+        else:
+            first = self.random.choice(leading if must_lead and leading else everybody)
+            victims = [first]
+            if what == "kill_many":
+                others = [n for n in everybody if n != first]
+                victims += self.random.sample(others, self.random.randint(1, len(others) - 1))
+        self.at_leaders += any(v in leading for v in victims)
+        return what, victims
+
+    def kill(self, victims):
+        nodes = [self.cluster.nodes[name] for name in victims]
+        for node in nodes:
+            node.signal(signal.SIGKILL)
+        for node in nodes:
+            node.wait()
+        # At once, within the session, or after it.
+        time.sleep(self.random.choice([0, 0.1, 1, 8]))
+        self.random.shuffle(nodes)
+        for node in nodes:
+            node.start()
+
+    kill_many = kill
+    kill_all = kill
+
+    def stop(self, victims):
+        node = self.cluster.nodes[victims[0]]
+        node.signal(signal.SIGSTOP)
+        time.sleep(STOPPED_S)
+        node.signal(signal.SIGCONT)
+
+    def cut(self, victims, both=True):
+        victim = victims[0]
+        others = [n for n in self.cluster.nodes if n != victim]
+        for other in self.random.sample(others, self.random.randint(1, len(others))):
+            deaf, mute = (victim, other) if both or self.random.random() < 0.5 else (other, victim)
+            self.cluster.network.cut(deaf, mute)
+            if both:
+                self.cluster.network.cut(other, victim)
+        time.sleep(self.random.choice([2, STOPPED_S]))
+        self.cluster.network.heal()
+
+    def cut_one_way(self, victims):
+        self.cut(victims, both=False)
+
+    def lose_power(self, victims):
+        nodes = [self.cluster.nodes[name] for name in victims]
+        began = time.monotonic_ns()
+        for node in nodes:
+            node.signal(signal.SIGKILL)
+        lost = {"bytes": 0, "names": 0}
+        for node in nodes:
+            node.wait()
+            for what, count in node.power.lose_power().items():
+                lost[what] += count
+        print(f"  lost {lost['bytes']} bytes and {lost['names']} names", flush=True)
+        self.random.shuffle(nodes)
+        for node in nodes:
+            node.start()
+        self.powered_down.append((began, [n.name for n in nodes if n.name.startswith("b")]))
+
+    # --- The end
+
+    def dump(self):
+        """Replicas at rest, for the checker's rule 16."""
+        topic = None
+        lines = []
+        for node in self.cluster.brokers():
+            for partition in range(PARTITIONS):
+                folder = os.path.join(node.data, f"{TOPIC}-{partition}")
+                with open(os.path.join(folder, "partition.json"), encoding="utf-8") as file:
+                    topic = json.load(file)["topic_id"]
+                rows = []
+                for name in sorted(os.listdir(folder)):
+                    if name.endswith(".log"):
+                        text = must(self.programs.conclave, "dump", "segment",
+                                    os.path.join(folder, name))
+                        rows += self.rows(text)
+                lines.append({"op": "dump", "process": node.name, "invoke": time.monotonic_ns(),
+                              "complete": time.monotonic_ns(), "outcome": "ok", "topic": topic,
+                              "partition": partition, "log_start": 0,
+                              "high_watermark": self.end_of(rows), "rows": [r[:3] for r in rows]})
+        with open(self.history, "a", encoding="utf-8") as file:
+            for line in lines:
+                file.write(json.dumps(line) + "\n")
+
+    @staticmethod
+    def rows(text):
+        batches = [json.loads(line) for line in text.splitlines()]
+        return [[b["base_offset"], b["leader_epoch"], int(b["crc"], 16), b["last_offset"]]
+                for b in batches]
+
+    @staticmethod
+    def end_of(rows):
+        return rows[-1][3] + 1 if rows else 0
+
+    def check(self):
+        result = subprocess.run([self.programs.check, self.history], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, check=False)
+        print(result.stdout.strip())
+        if result.returncode != 0:
+            raise AssertionError("the history is none of a replicated log")
+        faults = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+        print(f"{self.options.rounds} rounds ({faults}), {self.at_leaders} of them at a leader or "
+              f"the active controller; at most {self.longest_gap:.1f} s from the end of a fault to "
+              f"the next acknowledgement; clean")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--network", choices=["loopback", "namespaces"], default="loopback")
+    parser.add_argument("--power-loss", action="store_true")
+    parser.add_argument("--flush", choices=["fsync", "replicated"], default="fsync")
+    parser.add_argument("--acks", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--dir", help="where the cluster's directories are made")
+    parser.add_argument("--keep", action="store_true", help="keep them")
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    rounds = Rounds(options)
+    failed = True
+    try:
+        rounds.run()
+        failed = False
+    finally:
+        if rounds.load and rounds.load.poll() is None:
+            rounds.load.kill()
+        rounds.cluster.close(keep=failed or options.keep)
+        if failed or options.keep:
+            print(f"see {rounds.directory}")
+
+
+if __name__ == "__main__":
+    main()
