@@ -49,7 +49,7 @@ class RegisterCheck {
                      [](const Commit* a, const Commit* b) { return a->invoke < b->invoke; });
     std::map<int64_t, CommitsOf> by_offset;
     for (const Commit* commit : commits) {
-      by_offset[commit->offset].Add(commit->invoke, EndOf(*commit, era));
+      by_offset[commit->offset].Add(commit->invoke, EndOf(*commit));
     }
     FindEffects(era, commits, reads, by_offset);
     for (const CommittedRead* read : reads) Check(*read, by_offset);
@@ -63,9 +63,8 @@ class RegisterCheck {
     const Commit* commit;
   };
 
-  // What other eras committed may hold, or be lost.
-  Time EndOf(const Commit& commit, int era) const {
-    return commit.outcome == Outcome::kOk && eras_.Of(commit) == era ? commit.complete : kNever;
+  static Time EndOf(const Commit& commit) {
+    return commit.outcome == Outcome::kOk ? commit.complete : kNever;
   }
 
   // By the time it had taken effect, with the latest invocation of all up to there.
@@ -78,11 +77,12 @@ class RegisterCheck {
       if (!first) it->second = std::min(it->second, read->complete);
     }
     for (const Commit* commit : commits) {
-      Time by = EndOf(*commit, era);
+      // What another era committed may be lost.
+      if (eras_.Of(*commit) != era) continue;
+      Time by = EndOf(*commit);
       // What was read had been committed, if it is known by which commit.
       const auto read = read_by.find(commit->offset);
-      if (read != read_by.end() && by_offset.at(commit->offset).entries.size() == 1 &&
-          eras_.Of(*commit) == era) {
+      if (read != read_by.end() && by_offset.at(commit->offset).entries.size() == 1) {
         by = std::min(by, read->second);
       }
       if (by != kNever) effects_.push_back({by, commit->invoke, commit});
@@ -236,8 +236,8 @@ void CheckCover(const History& history, Findings& findings) {
   }
   for (const GroupEpoch& epoch : history.Of<GroupEpoch>()) {
     const Assigned& assigned = epochs[{epoch.group, epoch.epoch}];
-    // Not all that members were told is known.
-    if (static_cast<int64_t>(assigned.members.size()) < epoch.members) continue;
+    // Nobody is there, or not all that members were told is known.
+    if (epoch.members == 0 || std::ssize(assigned.members) < epoch.members) continue;
     for (const KeyIndex key : epoch.keys) {
       if (assigned.keys.count(key) > 0) continue;
       findings.Add(14, findings.Log(key), ", group ", findings.Named(epoch.group), ": in epoch ",

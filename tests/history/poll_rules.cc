@@ -14,7 +14,7 @@ using How = Sighting::How;
 // Of one gap in a poll that is looked at; it is a violation of rule 6 in any case.
 constexpr size_t kMissingLookedAt = 1000;
 
-std::string Shown(const Record& record) {
+std::string Described(const Record& record) {
   return absl::StrCat(Findings::Value(record.value), " at offset ", record.offset);
 }
 
@@ -38,16 +38,16 @@ void CheckOffsets(const KeyView& view, Findings& findings) {
 void CheckStep(int rule, const KeyView& view, const Poll& poll, const Record& before,
                const Record& record, Findings& findings) {
   if (record.offset <= before.offset) {
-    findings.Add(rule, findings.Log(view.key), ": ", findings.By(poll), " polled ", Shown(record),
-                 " after ", Shown(before));
+    findings.Add(rule, findings.Log(view.key), ": ", findings.By(poll), " polled ",
+                 Described(record), " after ", Described(before));
     return;
   }
   if (record.offset == before.offset + 1) return;
   const int64_t skipped =
       view.FirstBetween(before.offset + 1, record.offset, view.facts->RemovedBy(poll.complete));
   if (skipped < 0) return;
-  findings.Add(rule, findings.Log(view.key), ": ", findings.By(poll), " polled ", Shown(record),
-               " after ", Shown(before), " and skipped offset ", skipped);
+  findings.Add(rule, findings.Log(view.key), ": ", findings.By(poll), " polled ", Described(record),
+               " after ", Described(before), " and skipped offset ", skipped);
 }
 
 void CheckBeginning(const KeyView& view, const Stretch& stretch, Findings& findings) {
@@ -56,14 +56,14 @@ void CheckBeginning(const KeyView& view, const Stretch& stretch, Findings& findi
   const Record& first = poll.records.front();
   const int64_t from = stretch.begun->from;
   if (first.offset < from) {
-    findings.Add(8, findings.Log(view.key), ": ", findings.By(poll), " polled ", Shown(first),
+    findings.Add(8, findings.Log(view.key), ": ", findings.By(poll), " polled ", Described(first),
                  ", though it was put at ", from, " (", findings.By(*stretch.begun), ")");
     return;
   }
   const int64_t skipped =
       view.FirstBetween(from, first.offset, view.facts->RemovedBy(poll.complete));
   if (skipped < 0) return;
-  findings.Add(8, findings.Log(view.key), ": ", findings.By(poll), " polled ", Shown(first),
+  findings.Add(8, findings.Log(view.key), ": ", findings.By(poll), " polled ", Described(first),
                " first, though it was put at ", from, " (", findings.By(*stretch.begun),
                "), and skipped offset ", skipped);
 }
@@ -87,22 +87,39 @@ void CheckOrder(const KeyView& view, Findings& findings) {
 
 // --- Rule 11
 
-// What the poll that was over first showed at an offset.
-struct FirstShown {
-  int64_t offset = 0;
-  ValueIndex value = 0;
+// A value that polls showed at an offset, and the one of them that was over first.
+struct Showing {
   const Operation* by = nullptr;
+  ValueIndex value = 0;
 };
 
-std::vector<FirstShown> FirstShownByPolls(const KeyView& view) {
-  std::vector<FirstShown> shown;
+struct Shown {
+  int64_t offset = 0;
+  Showing first;
+  // The first of another value; whatever a poll shows, one of the two is not that.
+  Showing other;
+};
+
+void Note(const Sighting& seen, Showing& showing) {
+  if (showing.by == nullptr || seen.by->complete < showing.by->complete) {
+    showing = {seen.by, seen.value};
+  }
+}
+
+std::vector<Shown> ShownByPolls(const KeyView& view) {
+  std::vector<Shown> shown;
   shown.reserve(view.offsets.size());
   for (const Sighting& seen : view.sightings) {
     if (seen.how != How::kPolled) continue;
-    if (shown.empty() || shown.back().offset != seen.offset) {
-      shown.push_back({seen.offset, seen.value, seen.by});
-    } else if (seen.by->complete < shown.back().by->complete) {
-      shown.back() = {seen.offset, seen.value, seen.by};
+    if (shown.empty() || shown.back().offset != seen.offset) shown.push_back({seen.offset, {}, {}});
+    Shown& at = shown.back();
+    if (at.first.by == nullptr || at.first.value == seen.value) {
+      Note(seen, at.first);
+    } else {
+      Note(seen, at.other);
+    }
+    if (at.other.by != nullptr && at.other.by->complete < at.first.by->complete) {
+      std::swap(at.first, at.other);
     }
   }
   return shown;
@@ -111,7 +128,7 @@ std::vector<FirstShown> FirstShownByPolls(const KeyView& view) {
 class Later {
  public:
   Later(const KeyView& view, Findings& findings)
-      : view_(view), findings_(findings), shown_(FirstShownByPolls(view)) {}
+      : view_(view), findings_(findings), shown_(ShownByPolls(view)) {}
 
   void CheckPolls() {
     for (const Poll* poll : view_.polls) {
@@ -133,9 +150,10 @@ class Later {
       if (read->invoke < first->invoke) first = read;
       for (const Record& record : read->records) CheckRecord(record, *read);
     }
-    for (const FirstShown& shown : shown_) {
-      if (shown.offset < view_.final_start || shown.by->complete >= first->invoke) continue;
-      if (!IsReadAtTheEnd(shown.offset)) Tell(shown, *first, "; it is not there in the end");
+    for (const Shown& shown : shown_) {
+      if (shown.offset < view_.final_start || shown.first.by->complete >= first->invoke) continue;
+      if (IsReadAtTheEnd(shown.offset)) continue;
+      Tell(shown.offset, shown.first, *first, "; it is not there in the end");
     }
   }
 
@@ -143,9 +161,11 @@ class Later {
   void CheckRecord(const Record& record, const Operation& by) {
     const auto shown = At(record.offset);
     if (shown == shown_.end() || shown->offset != record.offset) return;
-    if (shown->by->complete >= by.invoke) return;
-    if (view_.facts->ValueAt(shown->value) == record.value) return;
-    Tell(*shown, by, "; later " + Shown(record) + " was seen");
+    for (const Showing& showing : {shown->first, shown->other}) {
+      if (showing.by == nullptr || showing.by->complete >= by.invoke) continue;
+      if (view_.facts->ValueAt(showing.value) == record.value) continue;
+      return Tell(record.offset, showing, by, "; later " + Described(record) + " was seen");
+    }
   }
 
   void CheckGap(int64_t from, int64_t to, int64_t removed, const Poll& poll) {
@@ -154,13 +174,14 @@ class Later {
     for (auto shown = At(std::max(from, removed));
          shown != shown_.end() && shown->offset < to && looked_at < kMissingLookedAt;
          ++shown, ++looked_at) {
-      if (shown->by->complete < poll.invoke) Tell(*shown, poll, "; later it was passed over");
+      if (shown->first.by->complete >= poll.invoke) continue;
+      Tell(shown->offset, shown->first, poll, "; later it was passed over");
     }
   }
 
-  std::vector<FirstShown>::const_iterator At(int64_t offset) const {
+  std::vector<Shown>::const_iterator At(int64_t offset) const {
     return std::partition_point(shown_.begin(), shown_.end(),
-                                [&](const FirstShown& shown) { return shown.offset < offset; });
+                                [&](const Shown& shown) { return shown.offset < offset; });
   }
 
   bool IsReadAtTheEnd(int64_t offset) const {
@@ -175,15 +196,15 @@ class Later {
                        [](const Sighting& sighting) { return sighting.how == How::kReadAtTheEnd; });
   }
 
-  void Tell(const FirstShown& shown, const Operation& by, const std::string& what) {
-    findings_.Add(11, findings_.Log(view_.key), ": ", findings_.By(*shown.by), " polled ",
-                  Findings::Value(view_.facts->ValueAt(shown.value)), " at offset ", shown.offset,
-                  what, " by ", findings_.By(by));
+  void Tell(int64_t offset, const Showing& showing, const Operation& by, const std::string& what) {
+    findings_.Add(11, findings_.Log(view_.key), ": ", findings_.By(*showing.by), " polled ",
+                  Findings::Value(view_.facts->ValueAt(showing.value)), " at offset ", offset, what,
+                  " by ", findings_.By(by));
   }
 
   const KeyView& view_;
   Findings& findings_;
-  const std::vector<FirstShown> shown_;
+  const std::vector<Shown> shown_;
 };
 
 }  // namespace

@@ -71,7 +71,8 @@ void CheckLosses(const KeyView& view, Findings& findings) {
       findings.Add(3, findings.Log(view.key), ": ", Told(findings, send, offset),
                    ", is in no poll, though what is around it is");
     }
-    if (!view.last_era || place.read_at_the_end || send.complete >= view.final_from) continue;
+    if (!view.last_era || view.final_reads.empty()) continue;
+    if (place.read_at_the_end || send.complete >= view.final_from) continue;
     // Without an offset it could have been among what was removed.
     if (offset < view.final_start && (offset >= 0 || view.final_start > 0)) continue;
     findings.Add(4, findings.Log(view.key), ": ", Told(findings, send, offset),
