@@ -3,7 +3,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -221,29 +220,40 @@ void CheckDisjoint(const History& history, Findings& findings) {
   }
 }
 
+using MemberEpoch = std::tuple<Name, Name, int64_t>;
+
+// Between members, whose assignments are of different epochs.
+void CheckCover(const GroupEpoch& epoch, const std::map<MemberEpoch, const Assignment*>& told,
+                Findings& findings) {
+  std::map<KeyIndex, const Assignment*> owners;
+  for (const auto& [member, since] : epoch.members) {
+    const auto assignment = told.find({epoch.group, member, since});
+    if (assignment == told.end()) return;  // Not all that members were told is known.
+    for (const KeyIndex key : assignment->second->keys) {
+      const auto [owner, first] = owners.try_emplace(key, assignment->second);
+      if (first || owner->second->epoch == since) continue;
+      findings.Add(14, findings.Log(key), ", group ", findings.Named(epoch.group), ": in epoch ",
+                   epoch.epoch, " assigned to ", findings.Named(owner->second->member),
+                   " since epoch ", owner->second->epoch, " and to ", findings.Named(member),
+                   " since epoch ", since);
+    }
+  }
+  for (const KeyIndex key : epoch.keys) {
+    if (epoch.members.empty() || owners.count(key) > 0) continue;
+    findings.Add(14, findings.Log(key), ", group ", findings.Named(epoch.group), ": in epoch ",
+                 epoch.epoch, " assigned to none of ", epoch.members.size(), " members, as ",
+                 findings.By(epoch), " saw");
+  }
+}
+
 void CheckCover(const History& history, Findings& findings) {
-  struct Assigned {
-    std::set<Name> members;
-    std::set<KeyIndex> keys;
-  };
-  std::map<std::pair<Name, int64_t>, Assigned> epochs;
-  for (const GroupEpoch& epoch : history.Of<GroupEpoch>()) epochs[{epoch.group, epoch.epoch}];
+  std::map<MemberEpoch, const Assignment*> told;
   for (const Assignment& assignment : history.Of<Assignment>()) {
-    const auto epoch = epochs.find({assignment.group, assignment.epoch});
-    if (epoch == epochs.end() || assignment.outcome != Outcome::kOk) continue;
-    epoch->second.members.insert(assignment.member);
-    epoch->second.keys.insert(assignment.keys.begin(), assignment.keys.end());
+    if (assignment.outcome != Outcome::kOk) continue;
+    told[{assignment.group, assignment.member, assignment.epoch}] = &assignment;
   }
   for (const GroupEpoch& epoch : history.Of<GroupEpoch>()) {
-    const Assigned& assigned = epochs[{epoch.group, epoch.epoch}];
-    // Nobody is there, or not all that members were told is known.
-    if (epoch.members == 0 || std::ssize(assigned.members) < epoch.members) continue;
-    for (const KeyIndex key : epoch.keys) {
-      if (assigned.keys.count(key) > 0) continue;
-      findings.Add(14, findings.Log(key), ", group ", findings.Named(epoch.group), ": in epoch ",
-                   epoch.epoch, " assigned to none of ", epoch.members, " members, as ",
-                   findings.By(epoch), " saw");
-    }
+    if (epoch.outcome == Outcome::kOk) CheckCover(epoch, told, findings);
   }
 }
 

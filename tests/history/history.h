@@ -99,11 +99,12 @@ struct Assignment : Operation {
   std::vector<KeyIndex> keys;
 };
 
-// What there was to assign in an epoch of a group, and how many members there were.
+// What there was to assign in an epoch of a group, and to whom.
 struct GroupEpoch : Operation {
   Name group = Name::kNone;
   int64_t epoch = 0;
-  int64_t members = 0;
+  // Each with the epoch of its last assignment: a later one may have left it as it was.
+  std::vector<std::pair<Name, int64_t>> members;
   std::vector<KeyIndex> keys;
 };
 

@@ -26,7 +26,8 @@
 //   poll            log, ["group"], "records": [[offset, value], ...]
 //   position        log, ["group"], ["from"]: the offset at which polls go on; absent: not known
 //   assignment      "group", "member", "epoch", "partitions": [[topic, partition], ...]
-//   group_epoch     "group", "epoch", "members": how many there were, "partitions": all there were
+//   group_epoch     "group", "epoch", "members": [[member, epoch of its last assignment], ...],
+//                   "partitions": all that there were
 //   commit          "group", log, "offset"
 //   committed_read  "group", log, ["offset"]: absent: none was committed
 //   log_start       log, "offset"

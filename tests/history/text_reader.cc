@@ -62,10 +62,15 @@ class Fields {
     if (!found->is_string()) Fail(absl::StrCat("\"", name, "\" is no string"));
     return found->is_string() ? found->get<std::string>() : "";
   }
-  Name NameAt(const char* name) {
-    std::string text = Text(name);
-    if (error_.empty() && text.empty()) Fail(absl::StrCat("\"", name, "\" is empty"));
+  Name NameFrom(const Json& json, const std::string& what) {
+    const std::string text = json.is_string() ? json.get<std::string>() : "";
+    if (!json.is_string()) Fail(absl::StrCat(what, " is no string"));
+    if (text.empty()) Fail(absl::StrCat(what, " is empty"));
     return error_.empty() ? history_.NameOf(text) : Name::kNone;
+  }
+  Name NameAt(const char* name) {
+    const Json* found = Find(name, true);
+    return found == nullptr ? Name::kNone : NameFrom(*found, absl::StrCat("\"", name, "\""));
   }
   Name Group() {
     return object_.contains("group") ? NameAt("group") : (Find("group", false), Name::kNone);
@@ -209,7 +214,12 @@ void Read(Fields& in, Assignment& assignment) {
 void Read(Fields& in, GroupEpoch& epoch) {
   epoch.group = in.NameAt("group");
   epoch.epoch = in.Number("epoch");
-  epoch.members = in.Number("members");
+  for (const Json& member : in.Array("members")) {
+    if (!in.IsTuple(member, "members", 2)) break;
+    epoch.members.emplace_back(
+        in.NameFrom(member[0], "a member"),
+        in.Integer(member[1], "an epoch", 0, std::numeric_limits<int64_t>::max()));
+  }
   epoch.keys = in.Partitions();
 }
 

@@ -50,7 +50,7 @@ TEST(Text, EachKindIsWrittenAsDocumented) {
       R"({"op":"poll","process":"c","invoke":1,"complete":2,"outcome":"ok","topic":"id","partition":3,"group":"g","records":[[7,"v"],[8,{"hex":"ff00"}]]})",
       R"({"op":"position","process":"c","invoke":1,"complete":2,"outcome":"ok","topic":"id","partition":3,"from":7})",
       R"({"op":"assignment","process":"c","invoke":1,"complete":2,"outcome":"ok","group":"g","member":"m","epoch":4,"partitions":[["id",3],["id",4]]})",
-      R"({"op":"group_epoch","process":"c","invoke":1,"complete":2,"outcome":"ok","group":"g","epoch":4,"members":1,"partitions":[["id",3]]})",
+      R"({"op":"group_epoch","process":"c","invoke":1,"complete":2,"outcome":"ok","group":"g","epoch":4,"members":[["m",4]],"partitions":[["id",3]]})",
       R"({"op":"commit","process":"c","invoke":1,"complete":2,"outcome":"fail","group":"g","topic":"id","partition":3,"offset":8})",
       R"({"op":"committed_read","process":"c","invoke":1,"complete":2,"outcome":"ok","group":"g","topic":"id","partition":3})",
       R"({"op":"log_start","process":"c","invoke":1,"complete":2,"outcome":"ok","topic":"id","partition":3,"offset":5})",

@@ -109,7 +109,10 @@ class Writer {
   void Write(const GroupEpoch& epoch, Json& out) const {
     out["group"] = Text(epoch.group);
     out["epoch"] = epoch.epoch;
-    out["members"] = epoch.members;
+    Json& members = out["members"] = Json::array();
+    for (const auto& [member, since] : epoch.members) {
+      members.push_back(Json::array({Text(member), since}));
+    }
     Partitions(epoch.keys, out);
   }
   void Write(const Commit& commit, Json& out) const {

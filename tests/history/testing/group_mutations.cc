@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -123,14 +124,28 @@ bool NoOwner(History& history, Random& random) {
     const auto told = std::count_if(all.begin(), all.end(), [&](const Assignment& other) {
       return other.epoch == assignment.epoch;
     });
+    const std::vector<GroupEpoch>& epochs = history.Of<GroupEpoch>();
     return !assignment.keys.empty() &&
-           std::any_of(history.Of<GroupEpoch>().begin(), history.Of<GroupEpoch>().end(),
-                       [&](const GroupEpoch& epoch) {
-                         return epoch.epoch == assignment.epoch && epoch.members == told;
-                       });
+           std::any_of(epochs.begin(), epochs.end(), [&](const GroupEpoch& epoch) {
+             return epoch.epoch == assignment.epoch && std::ssize(epoch.members) == told;
+           });
   });
   if (one == nullptr) return false;
   one->keys.pop_back();
+  return true;
+}
+
+// An assignment that a later epoch left as it was has a key that was given away since.
+bool KeptByTwo(History& history, Random&) {
+  std::vector<GroupEpoch>& epochs = history.Of<GroupEpoch>();
+  Assignment assignment;
+  assignment.process = assignment.member = history.NameOf("keeper");
+  assignment.outcome = Outcome::kOk;
+  assignment.group = epochs.front().group;
+  assignment.keys = {epochs.front().keys.front()};
+  assignment.complete = 0;
+  history.Add(assignment);
+  for (GroupEpoch& epoch : epochs) epoch.members.emplace_back(assignment.member, 0);
   return true;
 }
 
@@ -172,6 +187,7 @@ std::vector<Mutation> GroupMutations() {
       {"GroupSkips", {13}, SkipInGroup},
       {"TwoOwners", {14}, TwoOwners},
       {"NoOwner", {14}, NoOwner},
+      {"KeptByTwo", {14}, KeptByTwo},
       {"GroupEpochFalls", {14}, EpochFalls},
       {"GroupEpochOfANewMemberFalls", {14}, EpochOfANewMemberFalls},
   };

@@ -171,7 +171,7 @@ void ModelGroup::Rebalance() {
   epoch.outcome = Outcome::kOk;
   epoch.group = group_;
   epoch.epoch = epoch_;
-  epoch.members = static_cast<int64_t>(there.size());
+  for (const Member* member : there) epoch.members.emplace_back(member->name, epoch_);
   size_t turn = cluster_.random.Below(members_.size());
   for (size_t i = kUngroupedLog + 1; i < cluster_.logs.size(); ++i) {
     ModelCluster::Log& log = cluster_.logs[i];

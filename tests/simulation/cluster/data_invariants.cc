@@ -59,6 +59,7 @@ std::string DataInvariants::CheckReplica(int node, broker::Replica& replica) {
 
 std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& seen) {
   if (seen.life != plane_.StartsOf(node)) {
+    if (replica.log().log_end() < seen.log_end) ++counters_.recovered_shorter;
     seen = Seen();
     seen.life = plane_.StartsOf(node);
     seen.verified = seen.log_start = replica.log().log_start();
