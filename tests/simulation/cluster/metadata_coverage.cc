@@ -36,12 +36,11 @@ void MetadataCoverage::Compare(const Topic& topic, const Partition& before,
   };
   if (left(before.isr, after)) coverage_.Count("ISRs shrunk");
   if (left(after.isr, before)) coverage_.Count("ISRs expanded");
-  if (after.elr.size() > before.elr.size()) coverage_.Count("ELRs grown");
   if (after.leader == kNoBroker && before.leader != kNoBroker) {
     coverage_.Count("partitions without a leader");
   }
   if (after.leader_epoch == before.leader_epoch || after.leader == kNoBroker) return;
-  coverage_.Count(after.leader == before.leader ? "leaders elected again" : "leaders elected");
+  coverage_.Count("leaders elected");
   if (topic.name == "__consumer_offsets" && after.leader != before.leader) {
     coverage_.Count("coordinators moved");
   }
