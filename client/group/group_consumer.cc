@@ -148,6 +148,11 @@ std::vector<TopicPartition> GroupConsumer::Owned() const {
   return owned;
 }
 
+std::optional<Offset> GroupConsumer::LastCommitted(const TopicPartition& partition) const {
+  const auto held = held_.find(partition);
+  return held == held_.end() ? std::nullopt : held->second.committed;
+}
+
 std::optional<Offset> GroupConsumer::Position(const TopicPartition& partition) const {
   return consumer_.Position(partition);
 }

@@ -133,7 +133,12 @@ class GroupConsumer : private Membership::Owner {
   using Offsets = std::map<TopicPartition, Offset>;
   void Committed(MonotonicTime deadline, absl::AnyInvocable<void(absl::StatusOr<Offsets>)> done);
 
+  // Of the present membership; the epoch is 0 before the coordinator has answered.
   const std::string& member_id() const { return membership_.member_id(); }
+  int32_t member_epoch() const { return membership_.member_epoch(); }
+  // What the group has committed of a partition that is owned, as this member knows. None: nothing,
+  // or it is not owned.
+  std::optional<Offset> LastCommitted(const TopicPartition& partition) const;
 
  private:
   enum class State { kIdle, kMember, kLeft, kClosing, kClosed };

@@ -85,7 +85,7 @@ ProduceBatch::Split() {
 
 void ProduceBatch::Complete(const TopicPartition& partition, const absl::Status& status,
                             Offset base_offset) {
-  Delivery delivery{status, partition, base_offset, -1};
+  Delivery delivery{status, partition, base_offset, -1, duplicate};
   std::vector<Waiting> waiting = std::move(waiting_);
   waiting_.clear();
   for (Waiting& one : waiting) {

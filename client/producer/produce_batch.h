@@ -85,6 +85,8 @@ class ProduceBatch {
   // What it will be completed with, once those before it are.
   std::optional<absl::Status> result;
   Offset base_offset{-1};
+  // As Delivery says.
+  bool duplicate = false;
 
  private:
   struct Waiting {

@@ -310,6 +310,7 @@ void Producer::Core::OnAnswer(const ProduceConnection& from, const ProduceConnec
   if (code == v1::NONE || code == v1::DUPLICATE_SEQUENCE_NUMBER) {
     last_failure_ = absl::OkStatus();
     PartitionQueue& queue = QueueOf(item.partition);
+    item.batch->duplicate = result.duplicate();
     queue.Succeeded(*item.batch, Offset(result.base_offset()));
     Collect(queue);
     return;

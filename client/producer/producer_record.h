@@ -39,6 +39,9 @@ struct Delivery {
   Offset offset{-1};
   // Of the record, as it was stored.
   int64_t timestamp_ms = -1;
+  // An attempt whose answer was lost had stored it; the one that was answered found it there
+  // (KIP-98).
+  bool duplicate = false;
 
   // True: the record may be in the log, or may come to be there; sending it again may double it.
   // False with an error: it is certainly not there and never will be.

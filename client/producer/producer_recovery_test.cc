@@ -28,7 +28,9 @@ TEST_F(ProducerTest, R31_DroppedAnswersDoubleNothingAndKeepTheOrder) {
   all.insert(all.begin(), "warm");
   EXPECT_EQ(cluster_.world().At("t", 0).Values(), all);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(deliveries_.at("r" + std::to_string(i)).offset, Offset(i + 1));
+    const Delivery& delivery = deliveries_.at("r" + std::to_string(i));
+    EXPECT_EQ(delivery.offset, Offset(i + 1));
+    EXPECT_EQ(delivery.duplicate, i < 5) << i;
   }
   EXPECT_EQ(order_, Numbered(0, 10));
   EXPECT_EQ(cluster_.world().inits, 1);

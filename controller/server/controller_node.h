@@ -61,6 +61,7 @@ class ControllerNode : private raft::RaftListener {
   // For health checks and tests; on the executor.
   bool KnowsLeader() const { return raft_->core().leader().has_value(); }
   bool IsActive() const { return core_.active(); }
+  Term term() const { return raft_->core().term(); }
   const MetadataImage& committed() const { return core_.committed(); }
 
  private:

@@ -33,6 +33,7 @@ class Cluster {
   control_sim::ControlPlane& plane() { return plane_; }
   SimScheduler& scheduler() { return plane_.scheduler(); }
   const DataInvariants::Counters& counters() const { return invariants_.counters(); }
+  const DataInvariants::Leaders& leaders() const { return invariants_.leaders(); }
   Random& random() { return random_; }
 
   // Until something is broken, `done` holds, or the time is over. True if it holds.

@@ -10,35 +10,37 @@
 #include "client/consumer/consumer.h"
 #include "common/random/random.h"
 #include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/recorder.h"
 
 namespace conclave::cluster_sim {
 
-// A consumer of the client library that reads a topic from its start, and remembers what it saw.
+// A consumer of the client library that reads a topic from its start.
 //
 // Of each partition offsets follow each other without a gap or a repeat; the position is never
 // reset once it is set.
 class ConsumerWorkload {
  public:
-  ConsumerWorkload(Cluster& cluster, const Random& random, std::string topic, int partitions);
+  // `recorder` outlives it.
+  ConsumerWorkload(Cluster& cluster, const Random& random, Recorder& recorder, std::string topic,
+                   int partitions);
 
   void Start();
 
   // It has seen as much of each partition as the leader has committed.
   bool IsAtEnd();
-  // What was polled is what is there in the end.
-  void CheckFinal();
   uint64_t polled() const { return polled_; }
 
  private:
   void Poll();
-  void Take(const PartitionRecords& records);
+  void Take(const PartitionRecords& records, history::Time invoke);
 
   Cluster& cluster_;
+  Recorder& recorder_;
   const std::string topic_;
   const int partitions_;
   std::unique_ptr<Consumer> consumer_;
-  // By partition, from offset 0.
-  std::vector<std::vector<std::string>> seen_;
+  // By partition: all below was polled.
+  std::vector<int64_t> next_;
   uint64_t polled_ = 0;
 };
 

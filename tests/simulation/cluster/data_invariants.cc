@@ -60,7 +60,11 @@ std::string DataInvariants::CheckReplica(int node, broker::Replica& replica) {
 std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& seen) {
   const std::pair life(plane_.StartsOf(node), replica.life());
   if (seen.life != life) {
-    if (seen.life.first == life.first) ++counters_.replaced;
+    if (seen.life.first == life.first) {
+      ++counters_.replaced;
+    } else if (replica.log().log_end() < seen.log_end) {
+      ++counters_.recovered_shorter;
+    }
     seen = Seen();
     seen.life = life;
     seen.verified = seen.log_start = replica.log().log_start();

@@ -51,8 +51,13 @@ class DataInvariants {
     uint64_t begun_anew = 0;
     // Replicas in whose place another one was made, for they were damaged.
     uint64_t replaced = 0;
+    // Logs that were shorter after a restart than before it, with what had not been synced.
+    uint64_t recovered_shorter = 0;
   };
   const Counters& counters() const { return counters_; }
+  // Who was seen to lead in each epoch.
+  using Leaders = std::map<std::pair<PartitionId, LeaderEpoch>, BrokerId>;
+  const Leaders& leaders() const { return leaders_; }
 
  private:
   struct Committed {
@@ -78,7 +83,7 @@ class DataInvariants {
   std::string Verify(broker::Replica& replica, Seen& seen);
 
   control_sim::ControlPlane& plane_;
-  std::map<std::pair<PartitionId, LeaderEpoch>, BrokerId> leaders_;
+  Leaders leaders_;
   std::map<PartitionId, std::map<Offset, Committed>> history_;
   // By node.
   std::vector<std::map<PartitionId, Seen>> seen_;

@@ -16,8 +16,9 @@ constexpr int kReaders = 2;
 
 using control_sim::ControlPlane;
 
-OffsetsWorkload::OffsetsWorkload(Cluster& cluster, const Random& random, std::string topic)
-    : cluster_(cluster), random_(random), topic_(std::move(topic)) {}
+OffsetsWorkload::OffsetsWorkload(Cluster& cluster, const Random& random, Recorder& recorder,
+                                 std::string topic)
+    : cluster_(cluster), recorder_(recorder), random_(random), topic_(std::move(topic)) {}
 
 void OffsetsWorkload::Start() {
   running_ = true;
@@ -48,8 +49,7 @@ void OffsetsWorkload::Call(const Method<Request, Response>& method, const Reques
 void OffsetsWorkload::Refused(const absl::Status& why) {
   ++counters_.refused;
   if (ErrorFromStatus(why).has_hint() && random_.Chance(0.7)) {
-    coordinator_ = ErrorFromStatus(why).hint().endpoint();
-    return;
+    return Found(ErrorFromStatus(why).hint().endpoint());
   }
   v1::FindCoordinatorRequest request;
   request.set_group(kGroup);
@@ -59,8 +59,13 @@ void OffsetsWorkload::Refused(const absl::Status& why) {
       {.deadline = cluster_.scheduler().now() + Duration::Seconds(2)}, cluster_.executor(),
       [this](absl::StatusOr<v1::FindCoordinatorResponse> response) {
         --open_;
-        if (response.ok()) coordinator_ = response->endpoint();
+        if (response.ok()) Found(response->endpoint());
       });
+}
+
+void OffsetsWorkload::Found(const std::string& coordinator) {
+  if (!coordinator_.empty() && coordinator_ != coordinator) ++counters_.moves;
+  coordinator_ = coordinator;
 }
 
 void OffsetsWorkload::CommitNext() {
@@ -72,11 +77,21 @@ void OffsetsWorkload::CommitNext() {
   v1::OffsetCommit* commit = request.add_offsets();
   commit->set_topic(topic_);
   commit->set_offset(offset);
+  auto recorded = recorder_.Begun<history::Commit>("offsets-committer");
+  recorded.group = recorder_.NameOf(kGroup);
+  recorded.key = recorder_.KeyOf(topic_, 0);
+  recorded.offset = offset;
+  const size_t place = recorder_.Add(std::move(recorded));
   Call<v1::CommitOffsetsRequest, v1::CommitOffsetsResponse>(
       group_methods::kCommitOffsets, request,
-      [this, offset](absl::StatusOr<v1::CommitOffsetsResponse> response) {
+      [this, offset, place](absl::StatusOr<v1::CommitOffsetsResponse> response) {
         const absl::Status status =
             response.ok() ? StatusFromError(response->offsets(0).error()) : response.status();
+        history::Commit& commit = recorder_.At<history::Commit>(place);
+        commit.complete = recorder_.Now();
+        commit.outcome = status.ok()                        ? history::Outcome::kOk
+                         : HasNoEffect(ErrorCodeOf(status)) ? history::Outcome::kFail
+                                                            : history::Outcome::kInfo;
         if (status.ok()) {
           ++counters_.committed;
           acknowledged_ = offset;
@@ -97,9 +112,10 @@ void OffsetsWorkload::ReadNext() {
   topic->set_topic(topic_);
   topic->add_partitions(0);
   const int64_t at_least = acknowledged_;
+  const history::Time invoke = recorder_.Now();
   Call<v1::FetchOffsetsRequest, v1::FetchOffsetsResponse>(
       group_methods::kFetchOffsets, request,
-      [this, at_least](absl::StatusOr<v1::FetchOffsetsResponse> response) {
+      [this, at_least, invoke](absl::StatusOr<v1::FetchOffsetsResponse> response) {
         if (!response.ok()) {
           Refused(response.status());
         } else if (response->offsets_size() != 1) {
@@ -109,6 +125,8 @@ void OffsetsWorkload::ReadNext() {
         } else {
           ++counters_.read;
           const int64_t found = offset.has_offset() ? offset.offset() : -1;
+          recorder_.ReadCommitted("offsets-reader", kGroup, recorder_.KeyOf(topic_, 0), found,
+                                  invoke);
           if (found < at_least || found > tried_) {
             cluster_.Break("read the committed offset " + std::to_string(found) + ", after " +
                            std::to_string(at_least) + " was acknowledged and while " +

@@ -10,6 +10,7 @@
 #include "common/rpc/method.h"
 #include "conclave/v1/group.pb.h"
 #include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/recorder.h"
 
 namespace conclave::cluster_sim {
 
@@ -24,9 +25,12 @@ class OffsetsWorkload {
     uint64_t unknown = 0;
     uint64_t read = 0;
     uint64_t refused = 0;
+    // Another broker turned out to coordinate.
+    uint64_t moves = 0;
   };
 
-  OffsetsWorkload(Cluster& cluster, const Random& random, std::string topic);
+  // `recorder` outlives it.
+  OffsetsWorkload(Cluster& cluster, const Random& random, Recorder& recorder, std::string topic);
 
   void Start();
   void Stop() { running_ = false; }
@@ -41,9 +45,11 @@ class OffsetsWorkload {
   void CommitNext();
   void ReadNext();
   void Refused(const absl::Status& why);
+  void Found(const std::string& coordinator);
   std::string AnyBroker();
 
   Cluster& cluster_;
+  Recorder& recorder_;
   Random random_;
   const std::string topic_;
   std::string coordinator_;

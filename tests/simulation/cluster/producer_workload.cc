@@ -13,9 +13,10 @@ constexpr uint64_t kValuesOfOne = 1'000'000'000;
 
 }  // namespace
 
-ProducerWorkload::ProducerWorkload(Cluster& cluster, const Random& random, std::string topic,
-                                   int partitions, int number)
+ProducerWorkload::ProducerWorkload(Cluster& cluster, const Random& random, Recorder& recorder,
+                                   std::string topic, int partitions, int number)
     : cluster_(cluster),
+      recorder_(recorder),
       random_(random.Fork("values")),
       topic_(std::move(topic)),
       partitions_(partitions),
@@ -61,76 +62,33 @@ void ProducerWorkload::SendOne() {
   record.partition =
       PartitionIndex(static_cast<int32_t>(random_.Below(static_cast<uint64_t>(partitions_))));
   record.value = std::to_string(value);
+  auto send = recorder_.Begun<history::Send>(host_.name());
+  send.key = recorder_.KeyOf(topic_, record.partition->value());
+  send.value = *record.value;
+  const size_t place = recorder_.Add(std::move(send));
   ++open_;
   ++counters_.sent;
-  const absl::Status taken =
-      producer_->Send(std::move(record), [this, value](const Delivery& delivery) {
-        --open_;
-        if (delivery.status.ok()) {
-          ++counters_.acknowledged;
-          const int partition = delivery.partition.partition.value();
-          acknowledged_[value] = {partition, delivery.offset};
-          cluster_.Acknowledged(topic_, partition, delivery.offset);
-        } else if (delivery.outcome_unknown()) {
-          ++counters_.unknown;
-        } else {
-          ++counters_.refused;
-          refused_[value] = Describe(delivery.status);
-        }
-      });
-  if (taken.ok()) return;
+  const absl::Status taken = producer_->Send(
+      std::move(record), [this, place](const Delivery& delivery) { Delivered(place, delivery); });
+  if (!taken.ok()) Delivered(place, {.status = taken, .partition = {}});
+}
+
+void ProducerWorkload::Delivered(size_t send, const Delivery& delivery) {
   --open_;
-  ++counters_.refused;
-  refused_[value] = Describe(taken);
-}
-
-void ProducerWorkload::CheckFinal() {
-  std::vector<size_t> removed;
-  for (int i = 0; i < partitions_; ++i)
-    removed.push_back(CheckPartition(i, cluster_.ReadAll(topic_, i)));
-  for (const auto& [value, where] : acknowledged_) {
-    if (seen_.count(value) > 0) continue;
-    if (where.offset.value() <
-        static_cast<int64_t>(removed[static_cast<size_t>(where.partition)])) {
-      continue;
-    }
-    return cluster_.Break("lost: value " + std::to_string(value) + ", acknowledged at " +
-                          ToString(where.offset) + " of partition " +
-                          std::to_string(where.partition));
+  history::Send& sent = recorder_.At<history::Send>(send);
+  sent.complete = recorder_.Now();
+  if (delivery.status.ok()) {
+    ++counters_.acknowledged;
+    counters_.duplicates += delivery.duplicate;
+    sent.outcome = history::Outcome::kOk;
+    sent.offset = delivery.offset.value();
+    cluster_.Acknowledged(topic_, delivery.partition.partition.value(), delivery.offset);
+  } else if (delivery.outcome_unknown()) {
+    ++counters_.unknown;
+  } else {
+    ++counters_.refused;
+    sent.outcome = history::Outcome::kFail;
   }
-}
-
-size_t ProducerWorkload::CheckPartition(int partition,
-                                        const std::vector<std::optional<std::string>>& values) {
-  uint64_t last = 0;
-  size_t removed = 0;
-  for (size_t offset = 0; offset < values.size(); ++offset) {
-    if (!values[offset]) {
-      ++removed;
-      continue;
-    }
-    const uint64_t value = std::stoull(*values[offset]);
-    if (value / kValuesOfOne != number_) continue;  // Another's.
-    const std::string what = "value " + *values[offset] + " at " + std::to_string(offset) +
-                             " of partition " + std::to_string(partition);
-    if (++seen_[value] > 1) cluster_.Break("twice: " + what);
-    if (value < last) {
-      cluster_.Break("out of order: " + what + ", after " + std::to_string(last));
-    }
-    last = value;
-    const auto refused = refused_.find(value);
-    if (refused != refused_.end()) {
-      cluster_.Break("refused and there: " + what + ": " + refused->second);
-    }
-    const auto acknowledged = acknowledged_.find(value);
-    if (acknowledged != acknowledged_.end() &&
-        (acknowledged->second.partition != partition ||
-         acknowledged->second.offset != Offset(static_cast<int64_t>(offset)))) {
-      cluster_.Break("moved: " + what + ", acknowledged at " +
-                     ToString(acknowledged->second.offset));
-    }
-  }
-  return removed;
 }
 
 }  // namespace conclave::cluster_sim

@@ -20,6 +20,7 @@
 #include "conclave/v1/replication.pb.h"
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/offsets_workload.h"
+#include "tests/simulation/cluster/recorder.h"
 
 namespace conclave::cluster_sim {
 namespace {
@@ -292,7 +293,8 @@ TEST_P(Scenario, AForgedReplicationStreamLocksNobodyOut) {
 // What is no coordinator's record in its log is passed over by the one that loads it.
 TEST_P(Scenario, JunkAmongTheRecordsOfGroupsIsPassedOver) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
-  OffsetsWorkload offsets(cluster_, cluster_.random(), "t");
+  Recorder recorder(cluster_);
+  OffsetsWorkload offsets(cluster_, cluster_.random(), recorder, "t");
   offsets.Start();
   const auto more = [&](uint64_t count) {
     const uint64_t goal = offsets.counters().committed + count;
@@ -321,6 +323,7 @@ TEST_P(Scenario, JunkAmongTheRecordsOfGroupsIsPassedOver) {
   ASSERT_TRUE(more(5)) << "the coordinators that came after read the log";
   offsets.Stop();
   ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return offsets.idle(); }));
+  EXPECT_EQ(recorder.Check(), "");
   cluster_.executor().Stop();
 }
 

@@ -11,9 +11,11 @@
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/consumer_workload.h"
 #include "tests/simulation/cluster/group_workload.h"
+#include "tests/simulation/cluster/metadata_coverage.h"
 #include "tests/simulation/cluster/nemesis.h"
 #include "tests/simulation/cluster/offsets_workload.h"
 #include "tests/simulation/cluster/producer_workload.h"
+#include "tests/simulation/cluster/recorder.h"
 #include "tests/simulation/cluster/swarm.h"
 
 namespace conclave::cluster_sim {
@@ -31,13 +33,17 @@ std::string SecondsText(Duration duration) {
   return std::to_string(duration.milliseconds() / 1000) + " s";
 }
 
-class Run {
+class Run : private control_sim::ControlPlane::Observer {
  public:
   Run(const RunOptions& options, RunResult& result)
       : result_(result),
         random_(options.seed),
         swarm_(Swarm::Draw(random_.Fork("swarm"))),
-        cluster_(options.seed, WithTrace(swarm_.cluster, options.trace)) {}
+        cluster_(options.seed, WithTrace(swarm_.cluster, options.trace)),
+        recorder_(cluster_),
+        metadata_(result.coverage) {
+    cluster_.plane().SetObserver(this);
+  }
 
   void Execute() {
     const std::string created =
@@ -63,22 +69,29 @@ class Run {
     return options;
   }
 
+  void OnImage(int node, const MetadataImage& image) override {
+    metadata_.Observe(image);
+    recorder_.Observe(node, image, kTopic);
+  }
+  void OnActive(int controller, Term term) override { recorder_.ObserveActive(controller, term); }
+
   void StartClients() {
     for (int i = 0; i < swarm_.producers; ++i) {
       producers_.push_back(std::make_unique<ProducerWorkload>(
-          cluster_, random_.Fork("producer " + std::to_string(i)), kTopic, swarm_.partitions, i));
+          cluster_, random_.Fork("producer " + std::to_string(i)), recorder_, kTopic,
+          swarm_.partitions, i));
       producers_.back()->Start(swarm_.between_sends);
       clients_.push_back(producers_.back()->name());
     }
     clients_.push_back("client");
     if (!swarm_.retention) {
-      consumer_.emplace(cluster_, random_.Fork("consumer"), kTopic, swarm_.partitions);
+      consumer_.emplace(cluster_, random_.Fork("consumer"), recorder_, kTopic, swarm_.partitions);
       consumer_->Start();
     }
-    offsets_.emplace(cluster_, random_.Fork("offsets"), kTopic);
+    offsets_.emplace(cluster_, random_.Fork("offsets"), recorder_, kTopic);
     offsets_->Start();
     if (swarm_.group_members > 0) {
-      group_ = std::make_unique<GroupWorkload>(cluster_, random_.Fork("group"), kTopic,
+      group_ = std::make_unique<GroupWorkload>(cluster_, random_.Fork("group"), recorder_, kTopic,
                                                swarm_.partitions, swarm_.group_members,
                                                result_.coverage);
       group_->Start();
@@ -148,9 +161,9 @@ class Run {
   }
 
   void CheckFinal() {
-    for (const auto& producer : producers_) producer->CheckFinal();
-    if (consumer_) consumer_->CheckFinal();
-    if (group_ != nullptr) group_->CheckFinal();
+    if (group_ != nullptr) group_->RecordEnd();
+    recorder_.RecordEnd(kTopic, swarm_.partitions);
+    if (const std::string wrong = recorder_.Check(); !wrong.empty()) return cluster_.Break(wrong);
     if (!swarm_.admin || cluster_.plane().Active() < 0) return;
     const MetadataImage& image = cluster_.plane().ImageOf(cluster_.plane().Active());
     if (const std::string wrong = cluster_.plane().admin().CheckFinal(image); !wrong.empty()) {
@@ -174,16 +187,20 @@ class Run {
       coverage.Count("acknowledged", producer->counters().acknowledged);
       coverage.Count("sends refused", producer->counters().refused);
       coverage.Count("sends unknown", producer->counters().unknown);
+      coverage.Count("retries answered as duplicates", producer->counters().duplicates);
     }
     if (consumer_) coverage.Count("polled", consumer_->polled());
     if (offsets_) {
       coverage.Count("offsets committed", offsets_->counters().committed);
       coverage.Count("offsets read", offsets_->counters().read);
+      coverage.Count("coordinators found elsewhere", offsets_->counters().moves);
     }
     coverage.Count("batches committed", cluster_.counters().batches_committed);
     coverage.Count("batches compared", cluster_.counters().batches_compared);
     coverage.Count("partition leaders", cluster_.counters().leaders);
     coverage.Count("truncations", cluster_.counters().truncations);
+    coverage.Count("logs shorter after a restart", cluster_.counters().recovered_shorter);
+    coverage.Count("operations checked", recorder_.history().operations());
     coverage.Count("log starts moved", cluster_.counters().log_starts_moved);
     coverage.Count("followers begun anew", cluster_.counters().begun_anew);
     coverage.Count("controllers became active", cluster_.plane().activations());
@@ -198,6 +215,8 @@ class Run {
   const Random random_;
   const Swarm swarm_;
   Cluster cluster_;
+  Recorder recorder_;
+  MetadataCoverage metadata_;
   std::vector<std::unique_ptr<ProducerWorkload>> producers_;
   std::optional<ConsumerWorkload> consumer_;
   std::optional<OffsetsWorkload> offsets_;

@@ -373,6 +373,7 @@ void ControlPlane::CheckNode(int node) {
     if (active && !h.was_active) {
       ++activations_;
       Say(NameOf(node) + " is active");
+      if (observer_ != nullptr) observer_->OnActive(node, h.controller->term());
     }
     h.was_active = active;
   }
@@ -383,6 +384,7 @@ void ControlPlane::CheckNode(int node) {
                  ToText(image.position()));
   }
   h.seen = image.position();
+  if (observer_ != nullptr) observer_->OnImage(node, image);
   const auto known = committed_.find(h.seen.index);
   if (known != committed_.end()) {
     if (known->second.position() != h.seen || !(known->second == image)) {

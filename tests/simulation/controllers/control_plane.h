@@ -109,6 +109,17 @@ class ControlPlane {
   SimFileSystem& DiskOf(int node) { return *host(node).fs; }
   // Told of each replica that changes, on any broker, of those started before and after this call.
   void SetReplicaObserver(std::function<void(int node, broker::Replica&)> observer);
+  // Is told of what nodes know, after the event by which they came to; from now on. Outlives this;
+  // nullptr: nobody is.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // A node has another image than before.
+    virtual void OnImage(int node, const MetadataImage& image) = 0;
+    // The controller has become the active one of the term.
+    virtual void OnActive(int controller, Term term) = 0;
+  };
+  void SetObserver(Observer* observer) { observer_ = observer; }
   // Processes that the node has had.
   uint64_t StartsOf(int node) const { return host(node).starts; }
   // Looks at the invariants; RunFor does after every event.
@@ -162,6 +173,7 @@ class ControlPlane {
   std::unique_ptr<MemoryNetwork> network_;
   std::vector<Host> hosts_;
   std::function<void(int, broker::Replica&)> replica_observer_;
+  Observer* observer_ = nullptr;
 
   SimClock admin_clock_{scheduler_};
   SimExecutor admin_executor_{scheduler_, admin_clock_};
