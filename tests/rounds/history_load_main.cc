@@ -96,10 +96,11 @@ class Load {
         [this] { FindEnds(); });
   }
   void FindEnds() {
-    last_ = std::make_unique<Consumer>(
-        ConsumerOptions{
-            .bootstrap = environment_.bootstrap, .reset = ResetPolicy::kNone, .on_event = nullptr},
-        environment_.transport, environment_.executor, random_.Fork("last"));
+    ConsumerOptions options;
+    options.bootstrap = environment_.bootstrap;
+    options.reset = ResetPolicy::kNone;
+    last_ = std::make_unique<Consumer>(options, environment_.transport, environment_.executor,
+                                       random_.Fork("last"));
     ends_.assign(static_cast<size_t>(environment_.partitions), -1);
     for (int i = 0; i < environment_.partitions; ++i) {
       last_->ListOffsets({.partition = {environment_.record.topic(), PartitionIndex(i)}}, give_up_,
@@ -187,7 +188,7 @@ Result On(Executor& executor, std::function<Result()> call) {
   return result.get_future().get();
 }
 
-int Serve(Load& load, Executor& executor, const Record& record, const std::string& path) {
+int Serve(Load& load, ThreadExecutor& executor, const Record& record, const std::string& path) {
   std::string command;
   while (std::getline(std::cin, command)) {
     if (command == "acks") {

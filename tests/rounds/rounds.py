@@ -56,7 +56,8 @@ class Rounds:
         self.load = subprocess.Popen(
             [self.programs.load, self.cluster.bootstrap, TOPIC, made["topics"][0]["topic_id"],
              str(PARTITIONS), "2", "2", self.history],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=open(os.path.join(self.directory, "load.log"), "w", encoding="utf-8"))
         self.await_acks(self.options.acks)
         for number in range(1, self.options.rounds + 1):
             self.round(number)
