@@ -7,7 +7,7 @@ checker over what its clients were told.
 A round kills nodes with -9 (one, several or all at once), stops one for longer than its session, or
 cuts links in one direction or both (namespaces), while records are produced, read and committed;
 then heals, and waits for more acknowledgements. With --power-loss every round kills all nodes at
-once and rolls their disks back to what was synced. Every other round at least hits the leader of a
+once (under --flush replicated one broker) and rolls their disks back to what was synced. Every other round at least hits the leader of a
 partition or the active controller.
 """
 
@@ -43,6 +43,7 @@ class Rounds:
         self.counts = {}
         self.powered_down = []
         self.at_leaders = 0
+        self.terminated = 0
         self.longest_gap = 0.0
 
     def run(self):
@@ -94,9 +95,17 @@ class Rounds:
 
     def round(self, number):
         before = self.acks()
-        if self.options.power_loss:
+        if self.options.power_loss and self.options.flush == "fsync":
             what, victims = "power loss of all", list(self.cluster.nodes)
             self.lose_power(victims)
+        elif self.options.power_loss:
+            # Fewer than the minimum ISR at once, which is what the policy survives.
+            what, victims = "power loss of one", [self.random.choice(self.cluster.brokers()).name]
+            self.at_leaders += victims[0] in self.cluster.leaders(TOPIC)
+            began = time.monotonic_ns()
+            self.lose_power(victims)
+            self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync")
+            self.powered_down.append((victims[0], began, time.monotonic_ns()))
         else:
             what, victims = self.choose(must_lead=number % 2 == 0)
             getattr(self, what)(victims)
@@ -117,9 +126,13 @@ class Rounds:
         kinds = ["kill", "kill", "kill_many", "kill_all", "stop"]
         if self.options.network == "namespaces":
             kinds += ["cut", "cut", "cut_one_way", "cut_one_way"]
-        what = self.random.choice(kinds)
+        what = self.random.choice(self.options.faults.split(",") if self.options.faults else kinds)
         if what == "kill_all":
             victims = everybody
+        elif what == "terminate":
+            brokers = self.cluster.brokers()
+            self.terminated += 1
+            victims = [brokers[self.terminated % len(brokers)].name]
         else:
             first = self.random.choice(leading if must_lead and leading else everybody)
             victims = [first]
@@ -144,6 +157,16 @@ class Rounds:
     kill_many = kill
     kill_all = kill
 
+    def terminate(self, victims):
+        """A clean stop of each broker in turn."""
+        node = self.cluster.nodes[victims[0]]
+        node.signal(signal.SIGTERM)
+        code = node.wait()
+        if code != 0:
+            raise AssertionError(f"{node.name} stopped with exit code {code}")
+        node.start()
+        self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync")
+
     def stop(self, victims):
         node = self.cluster.nodes[victims[0]]
         node.signal(signal.SIGSTOP)
@@ -166,7 +189,6 @@ class Rounds:
 
     def lose_power(self, victims):
         nodes = [self.cluster.nodes[name] for name in victims]
-        began = time.monotonic_ns()
         for node in nodes:
             node.signal(signal.SIGKILL)
         lost = {"bytes": 0, "names": 0}
@@ -178,7 +200,6 @@ class Rounds:
         self.random.shuffle(nodes)
         for node in nodes:
             node.start()
-        self.powered_down.append((began, [n.name for n in nodes if n.name.startswith("b")]))
 
     # --- The end
 
@@ -201,6 +222,9 @@ class Rounds:
                               "complete": time.monotonic_ns(), "outcome": "ok", "topic": topic,
                               "partition": partition, "log_start": 0,
                               "high_watermark": self.end_of(rows), "rows": [r[:3] for r in rows]})
+        for name, began, whole in self.powered_down:
+            lines.append({"op": "power_loss", "process": name, "invoke": began, "complete": whole,
+                          "outcome": "ok"})
         with open(self.history, "a", encoding="utf-8") as file:
             for line in lines:
                 file.write(json.dumps(line) + "\n")
@@ -216,7 +240,8 @@ class Rounds:
         return rows[-1][3] + 1 if rows else 0
 
     def check(self):
-        result = subprocess.run([self.programs.check, self.history], stdout=subprocess.PIPE,
+        result = subprocess.run([self.programs.check, self.history, "--flush-policy",
+                                 self.options.flush], stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, check=False)
         print(result.stdout.strip())
         if result.returncode != 0:
@@ -235,6 +260,8 @@ def main():
     parser.add_argument("--network", choices=["loopback", "namespaces"], default="loopback")
     parser.add_argument("--power-loss", action="store_true")
     parser.add_argument("--flush", choices=["fsync", "replicated"], default="fsync")
+    parser.add_argument("--faults", help="kinds to choose from, separated by commas: kill, "
+                        "kill_many, kill_all, stop, terminate, cut, cut_one_way")
     parser.add_argument("--acks", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--dir", help="where the cluster's directories are made")
