@@ -18,7 +18,7 @@ GroupWorkload::GroupWorkload(Cluster& cluster, const Random& random, Recorder& r
     : cluster_(cluster),
       recorder_(recorder),
       random_(random),
-      commits_itself_(random.Fork("commits").Chance(0.5)),
+      commits_itself_(random.Fork("user commits").Chance(0.5)),
       topic_(std::move(topic)),
       partitions_(partitions),
       coverage_(coverage),
