@@ -6,6 +6,7 @@
 #include "common/error/error.h"
 #include "tools/cli/admin_session.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/delete_records_command.h"
 #include "tools/cli/option_checks.h"
 
 namespace conclave::tools {
@@ -342,6 +343,8 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   remove->callback([&globals, &run, deleted] {
     run = [&globals, deleted] { return Delete(globals, *deleted); };
   });
+
+  AddDeleteRecords(*topic, globals, run);
 }
 
 }  // namespace conclave::tools
