@@ -65,6 +65,7 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   void Retry(const absl::Status& why, const std::string& endpoint);
   void SendHeartbeat();
   void Beat();
+  bool IsControllerSilent() const;
 
   const Options options_;
   const Events events_;
@@ -76,6 +77,8 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   std::string endpoint_;
   std::unique_ptr<Stream> stream_;
   bool heard_ = false;  // A reply came on this stream.
+  // When the last one came, or the stream was opened.
+  MonotonicTime last_heard_;
   bool ready_ = false;
   bool wants_shutdown_ = false;
   Duration pause_;
