@@ -29,6 +29,12 @@ void Consumer::Stream() {
       continue;
     }
     if (partition.not_before > now || partition.checking) continue;
+    if (partition.epoch && *partition.epoch > leader->epoch) {
+      // The position is known by a later leader: this one was deposed and may not know, and what it
+      // says of its log's end would pass for the position being out of range.
+      metadata_.Refresh();
+      continue;
+    }
     if (partition.epoch && *partition.epoch < leader->epoch) {
       AddCheck(name, partition, leader->epoch, checks[leader->endpoint]);
       continue;

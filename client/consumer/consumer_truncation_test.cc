@@ -174,6 +174,21 @@ TEST_F(ConsumerTruncationTest, APositionStoredWithItsEpochIsCheckedWhenItIsTaken
   EXPECT_TRUE(events_.empty());
 }
 
+// Metadata and leader are of before an election, and the position, as a group commits it, of after:
+// the log there ends before it, which is no reason to throw it away.
+TEST_F(ConsumerTruncationTest, ALeaderOlderThanThePositionIsNotAsked) {
+  Append({"a", "b"});
+  Make(ResetPolicy::kEarliest, StartAt::At(Offset(4), log().leader_epoch + 1));
+  EXPECT_TRUE(Poll().ok());
+  EXPECT_TRUE(read_.empty());
+  EXPECT_EQ(cluster_.world().fetch_streams, 0);
+  cluster_.world().MoveLeader("t", 0, 2);
+  Append({"c", "d", "e"});
+  ReadAll();
+  EXPECT_EQ(read_, std::vector<std::string>{"e"});
+  EXPECT_TRUE(events_.empty());
+}
+
 // All that the consumer has read is gone by retention, and with it the epoch it is known by.
 TEST_F(ConsumerTruncationTest, RetentionIsNoTruncation) {
   Append({"a", "b"});
