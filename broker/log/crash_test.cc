@@ -74,7 +74,7 @@ class DoomedLog {
   void CheckMissed() {
     // Now and then: it syncs names that another crash might take.
     if (log_->segment_count() < 2 || random_.Chance(0.5)) return;
-    const std::string path = log_testing::PathOf(log_->log_start(), ".log");
+    const std::string path = log_testing::PathOf(log_testing::FirstSegment(fs_), ".log");
     const std::string aside = path + ".aside";
     ASSERT_TRUE(fs_.Rename(path, aside).ok());
     const auto failed = log_testing::TryOpen(fs_, config_, recovery_point_, /*clean_stop=*/false);
@@ -91,7 +91,7 @@ class DoomedLog {
     ProducerState producers;
     for (const std::string& batch : batches) {
       const BatchHeader header = ParseBatchHeader(batch);
-      epochs.Note(header.leader_epoch, header.base_offset);
+      epochs.Note(header.leader_epoch, std::max(header.base_offset, log_->log_start()));
       producers.Note(header);
     }
     EXPECT_EQ(log_->epochs().starts(), epochs.starts());

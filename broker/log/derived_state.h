@@ -30,6 +30,7 @@ class DerivedState {
   // From where on batches are missing in it after Load; log_start at least. EndReplay once they
   // have been noted.
   Offset incomplete_from() const;
+  // `log_start` may lie further on than that of Load, within the first segment.
   void FinishLoad(Offset log_start, Offset log_end);
   // A batch of the log, in order. What the state has already is passed over.
   void Note(const BatchHeader& header);

@@ -171,6 +171,7 @@ absl::Status Loader::CheckStart() {
   if (first > start && options_.give_up_start) {
     LOG(WARNING) << directory_ << ": begins at offset " << first << " from now on, and began at "
                  << start << ": what is missing is given up";
+    log_.start = first;
     return StoreLogStart(fs_, directory_, first);
   }
   if (first > start) {
@@ -179,8 +180,7 @@ absl::Status Loader::CheckStart() {
          absl::StrCat("its first segment begins at offset ", first.value(),
                       ", and the log began at ", start.value(), ": the first segment is missing")});
   }
-  // A removal that a crash interrupted: what it left is part of the log, and from now on missed.
-  if (first < start) return StoreLogStart(fs_, directory_, first);
+  log_.start = start;
   return absl::OkStatus();
 }
 
@@ -188,6 +188,7 @@ absl::Status Loader::BeginAt(Offset start) {
   const auto segment = CarryOutReset(fs_, directory_, start, options_.index_interval_bytes);
   if (!segment.ok()) return segment.status();
   bases_.insert(start);
+  log_.start = start;
   return absl::OkStatus();
 }
 
@@ -230,7 +231,7 @@ absl::Status Loader::LoadDerived() {
                               [this](const BatchHeader& header) { log_.derived->Note(header); });
     if (!status.ok()) return status;
   }
-  log_.derived->FinishLoad(start, end);
+  log_.derived->FinishLoad(log_.start, end);
   return absl::OkStatus();
 }
 
@@ -251,8 +252,8 @@ absl::StatusOr<LoadedLog> Loader::Load() {
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
     log_.segments.push_back(*std::move(first));
   } else {
-    // Retention may have moved past a recovery point that was stored long ago.
-    recovery_point_ = std::max(recovery_point_, *bases_.begin());
+    // The log start may have moved past a recovery point that was stored long ago, and was durable.
+    recovery_point_ = std::max(recovery_point_, log_.start);
     for (auto it = bases_.begin(); it != bases_.end(); ++it) {
       const auto after = std::next(it);
       if (!NeedsScan(after == bases_.end() ? std::nullopt : std::optional<Offset>(*after)))

@@ -20,7 +20,7 @@ namespace conclave {
 inline constexpr char kTruncatedToFile[] = "truncated-to";
 // The file that announces that everything goes and the log starts elsewhere.
 inline constexpr char kLogResetFile[] = "log-reset";
-// The file that tells where the log begins, once segments have been removed from its front. A log
+// The file that tells where the log begins, once something has been removed from its front. A log
 // without it begins at 0.
 inline constexpr char kLogStartFile[] = "log-start";
 
@@ -47,6 +47,8 @@ struct LoadedLog {
   // One at least; each begins where the one before ends.
   std::vector<std::unique_ptr<Segment>> segments;
   std::unique_ptr<DerivedState> derived;
+  // Where the log begins: in the first segment, unless a removal was interrupted.
+  Offset start;
   // Below it everything is on disk.
   Offset durable;
   // Bytes past the recovery point that were no batches, or followed such.
@@ -62,8 +64,8 @@ absl::StatusOr<LoadedLog> LoadLog(FileSystem& fs, const std::string& directory,
 // Writes the announcements.
 absl::Status AnnounceTruncation(FileSystem& fs, const std::string& directory, Offset offset);
 absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset);
-// Before segments below `offset` are removed from the front: a start tells what retention took from
-// what somebody else did.
+// The log begins at `offset`, which is durable there, though segments may go further back. Before
+// those below it are removed: a start tells what retention took from what somebody else did.
 absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset offset);
 // Removes all segments, newest first, and makes an empty one; stores the new log start; then takes
 // the announcement back.

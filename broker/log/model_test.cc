@@ -154,7 +154,7 @@ class Model {
     for (const Entry& entry : entries_) {
       for (size_t i = 0; i < entry.timestamps.size() && !expected; ++i) {
         const Offset offset = entry.base + static_cast<int64_t>(i);
-        if (offset < limit && entry.timestamps[i] >= wanted) expected = offset;
+        if (offset >= start_ && offset < limit && entry.timestamps[i] >= wanted) expected = offset;
       }
     }
     const auto found = log_->FindTimestamp(wanted, limit);
@@ -173,7 +173,7 @@ class Model {
       if (entry.epoch <= asked) {
         expected = {entry.epoch, end()};
       } else {
-        expected.end = entry.base;
+        expected.end = std::max(entry.base, start_);
         break;
       }
     }
@@ -202,8 +202,11 @@ class Model {
   }
 
   void RemoveBefore() {
-    ASSERT_TRUE(log_->RemoveBefore(RandomOffset()).ok());
-    start_ = log_->log_start();
+    const Offset to = RandomOffset();
+    start_ = std::max(start_, std::min(to, log_->durable_offset()));
+    ASSERT_TRUE(log_->RemoveBefore(to).ok());
+    EXPECT_EQ(log_->log_start(), start_);
+    EXPECT_LE(log_testing::FirstSegment(fs_), start_);
     while (!entries_.empty() && entries_.front().next <= start_) entries_.erase(entries_.begin());
   }
 

@@ -24,6 +24,7 @@ absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
   if (!loaded.ok()) return loaded.status();
   log->segments_ = std::move(loaded->segments);
   log->derived_ = std::move(loaded->derived);
+  log->log_start_ = loaded->start;
   log->durable_ = loaded->durable;
   log->bytes_cut_ = loaded->bytes_cut;
   // A new directory's first segment, and names that the process before did not sync.
@@ -36,6 +37,10 @@ absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
     if (segment->next_offset() > log->durable_ || (newest && !options.clean_stop)) {
       log->MarkDirty(segment->base_offset(), /*with_indexes=*/!newest);
     }
+  }
+  // What a crash left of a removal goes now, or later: it is not read in any case.
+  if (absl::Status removed = log->RemoveBefore(log->log_start_); !removed.ok()) {
+    LOG(ERROR) << log->directory_ << ": what was removed stays for now: " << Describe(removed);
   }
   return log;
 }
@@ -216,7 +221,9 @@ absl::StatusOr<std::optional<TimestampedOffset>> PartitionLog::FindTimestamp(int
                                                                              Offset limit) {
   for (const auto& segment : segments_) {
     if (segment->base_offset() >= limit) break;
-    auto found = segment->FindTimestamp(timestamp_ms, segment->base_offset(), limit);
+    if (segment->next_offset() <= log_start_) continue;
+    auto found =
+        segment->FindTimestamp(timestamp_ms, std::max(segment->base_offset(), log_start_), limit);
     if (!found.ok() || *found) return found;
   }
   return std::nullopt;

@@ -58,8 +58,9 @@ struct LogRead {
 // Threads: one thread owns it (architecture, rule 4); only LogSync::Run runs elsewhere. Every other
 // call may block for the disk; truncation, reset, retention and Checkpoint also sync.
 //
-// Offsets: log_start <= durable <= log_end. The high watermark is the caller's; the log never moves
-// by it.
+// Offsets: log_start <= durable <= log_end. The log may start within a segment, and within a batch:
+// what lies below is not read any more, but for the rest of that batch. The high watermark is the
+// caller's; the log never moves by it.
 //
 // Errors: STORAGE_ERROR for the disk. A DamageError (LogDamage) where records that were there
 // cannot be read. A failed append has appended nothing of its segment, and may be tried again, when
@@ -87,7 +88,7 @@ class PartitionLog {
                                                             OpenOptions options);
 
   const std::string& directory() const { return directory_; }
-  Offset log_start() const { return segments_.front()->base_offset(); }
+  Offset log_start() const { return log_start_; }
   Offset log_end() const { return segments_.back()->next_offset(); }
   // Below it everything is synced. Also what to store in `recovery-points`, after Checkpoint.
   Offset durable_offset() const { return durable_; }
@@ -148,13 +149,18 @@ class PartitionLog {
   // leader's begins. Durable when it returns.
   absl::Status ResetTo(Offset offset);
 
-  // Removes whole segments that end at `offset` or before, but never the last one: for a follower
-  // whose leader's log starts there. Removes none while a sync is in flight: ask again.
+  // The log starts at `offset`, or at durable_offset() if that is less, unless it starts later
+  // already; durable when it returns. Whole segments below go, the newest too, which is rolled
+  // first; none goes while a sync is in flight: ask again.
   absl::Status RemoveBefore(Offset offset);
 
   // Removes segments, oldest first, that are too old or beyond the size kept, and end at
   // `high_watermark` or before. The newest is rolled first if it is due, too. True if any went;
   // none goes while a sync is in flight.
+  //
+  // A segment is as old as its greatest timestamp says, where that can be true. One that is ahead
+  // of `now`, or so small that it must be in seconds, counts as the time at which the segment was
+  // last written: it would keep the segment for years, or remove it at once.
   absl::StatusOr<bool> ApplyRetention(WallTime now, Offset high_watermark);
 
   // Starts a new segment if the newest one has reached segment.ms. Called now and then, so that the
@@ -206,14 +212,18 @@ class PartitionLog {
   absl::Status Ready();
   absl::Status Cut(Offset offset);
   absl::Status RemoveOldest(size_t count);
+  bool IsTooOld(const Segment& segment, WallTime now) const;
   absl::Status ReplayProducers();
   absl::Status StoreDerived();
+  absl::Status SyncInPassing();
 
   FileSystem& fs_;
   const std::string directory_;
   LogConfig config_;
   std::vector<std::unique_ptr<Segment>> segments_;
   std::unique_ptr<DerivedState> derived_;
+  // Within the first segment, or at its end if that is the only one.
+  Offset log_start_;
   Offset durable_;
   uint64_t bytes_cut_ = 0;
   // Segments that need syncing, and whether their indexes do.

@@ -18,6 +18,8 @@ absl::Status PartitionLog::TruncateTo(Offset offset) {
   absl::Status found = segments_[SegmentIndexOf(offset)]->VisitBatchOf(
       offset, [&](const BatchHeader& header) { end = header.base_offset; });
   if (!found.ok()) return found;
+  // Of the batch within which the log starts nothing stays, and nothing comes before it.
+  if (end < log_start()) return ResetTo(log_start());
   LOG(INFO) << directory_ << ": truncates from " << log_end() << " to " << end;
   ++generation_;
   if (end < durable_) {
@@ -57,7 +59,7 @@ absl::Status PartitionLog::Cut(Offset offset) {
 }
 
 absl::Status PartitionLog::ReplayProducers() {
-  derived_->BeginReplay(log_start());
+  derived_->BeginReplay(segments_.front()->base_offset());
   for (const auto& segment : segments_) {
     absl::Status status = segment->VisitHeaders(
         segment->base_offset(), [this](const BatchHeader& header) { derived_->Note(header); });
@@ -90,63 +92,9 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   segments_.push_back(*std::move(segment));
   dirty_.clear();
   directory_dirty_ = false;
+  log_start_ = offset;
   durable_ = offset;
   return derived_->Reset(offset);
-}
-
-// Oldest first, each name gone durably before the next: after a crash the log has no gap. Before
-// them the new log start is stored, so that a start does not take their absence for a loss; and
-// producers whose batches go are remembered in their file.
-absl::Status PartitionLog::RemoveOldest(size_t count) {
-  if (count == 0) return absl::OkStatus();
-  CHECK_LT(count, segments_.size());
-  const Offset start = segments_[count]->base_offset();
-  if (derived_->producers_through() < start) {
-    if (absl::Status status = StoreDerived(); !status.ok()) return status;
-  }
-  if (absl::Status status = StoreLogStart(fs_, directory_, start); !status.ok()) return status;
-  for (; count > 0; --count) {
-    LOG(INFO) << "removes " << segments_.front()->path();
-    if (absl::Status status = segments_.front()->Remove(fs_); !status.ok()) return status;
-    dirty_.erase(segments_.front()->base_offset());
-    segments_.erase(segments_.begin());
-    if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
-  }
-  derived_->TrimTo(start, log_end());
-  durable_ = std::max(durable_, start);
-  return absl::OkStatus();
-}
-
-absl::Status PartitionLog::RemoveBefore(Offset offset) {
-  if (absl::Status status = Ready(); !status.ok()) return status;
-  if (sync_in_flight_) return absl::OkStatus();
-  size_t count = 0;
-  while (count + 1 < segments_.size() && segments_[count]->next_offset() <= offset) ++count;
-  return RemoveOldest(count);
-}
-
-absl::StatusOr<bool> PartitionLog::ApplyRetention(WallTime now, Offset high_watermark) {
-  if (absl::Status status = Ready(); !status.ok()) return status;
-  if (sync_in_flight_) return false;
-  uint64_t bytes = size_bytes();
-  size_t count = 0;
-  for (const auto& segment : segments_) {
-    if (segment->empty() || segment->next_offset() > high_watermark) break;
-    const bool old =
-        config_.retention_age && segment->max_timestamp_ms() &&
-        now.unix_millis() - *segment->max_timestamp_ms() > config_.retention_age->milliseconds();
-    const bool beyond =
-        config_.retention_bytes &&
-        bytes >= segment->size_bytes() + static_cast<uint64_t>(*config_.retention_bytes);
-    if (!old && !beyond) break;
-    bytes -= segment->size_bytes();
-    ++count;
-  }
-  if (count == segments_.size()) {
-    if (absl::Status status = Roll(); !status.ok()) return status;
-  }
-  if (absl::Status status = RemoveOldest(count); !status.ok()) return status;
-  return count > 0;
 }
 
 }  // namespace conclave

@@ -56,9 +56,16 @@ absl::Status PartitionLog::SyncNow() {
 // What is noted of batches must not outlive them: they are synced first.
 absl::Status PartitionLog::StoreDerived() {
   if (durable_ < log_end()) {
-    if (absl::Status status = SyncNow(); !status.ok()) return status;
+    if (absl::Status status = SyncInPassing(); !status.ok()) return status;
   }
   return derived_->StoreAll();
+}
+
+// Whoever counts positions hears of syncs that it begins: one more is due, of little.
+absl::Status PartitionLog::SyncInPassing() {
+  if (absl::Status status = SyncNow(); !status.ok()) return status;
+  directory_dirty_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status PartitionLog::Checkpoint() {

@@ -307,9 +307,10 @@ TEST(RecoveryTest, R27AMissingFirstSegmentIsNamed) {
       EXPECT_EQ(start > Offset(0), trimmed);
       log = Open(filled.fs, filled.config, filled.end, clean);
       EXPECT_EQ(log->log_start(), start);
+      const Offset first = log_testing::FirstSegment(filled.fs);
       log.reset();
       for (const char* suffix : {".log", ".index", ".timeindex"}) {
-        filled.fs.Erase(PathOf(start, suffix));
+        filled.fs.Erase(PathOf(first, suffix));
       }
       // With a recovery point below the gap, too: what was never trimmed begins at 0.
       for (const Offset recovery_point : {filled.end, Offset(0)}) {

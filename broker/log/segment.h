@@ -19,6 +19,7 @@
 #include "common/fs/file_system.h"
 #include "common/record/batch_header.h"
 #include "common/types/ids.h"
+#include "common/types/time.h"
 
 namespace conclave {
 
@@ -76,6 +77,8 @@ class Segment {
   // Of the first batch, its greatest; nullopt if there is none.
   std::optional<int64_t> first_timestamp_ms() const { return first_timestamp_; }
   LeaderEpoch last_epoch() const { return last_epoch_; }
+  // By the machine's clock (File::LastWritten).
+  absl::StatusOr<WallTime> LastWritten() const { return log_->LastWritten(); }
   const std::string& path() const { return log_->path(); }
   bool sound() const { return unsound_.empty(); }
   const std::string& unsound_reason() const { return unsound_; }

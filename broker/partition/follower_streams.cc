@@ -146,6 +146,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     position.leader_epoch = LeaderEpoch(proto.leader_epoch());
     position.log = {Offset(proto.log_end_offset()), Offset(proto.durable_offset())};
     position.last_epoch = LeaderEpoch(proto.last_epoch());
+    position.log_start = Offset(proto.log_start_offset());
     Replica* replica = owner_.partitions_.find(id);
     LeaderReplica::Answer answer =
         MakeError(v1::NOT_LEADER_OR_FOLLOWER,
@@ -192,6 +193,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     if (!topic) return Close(MakeError(v1::INVALID_REQUEST, "a topic id has 16 bytes"));
     Replica* replica = owner_.partitions_.find({*topic, PartitionIndex(ack.partition())});
     if (replica == nullptr || replica->leader() == nullptr) return;
+    replica->leader()->LogStartMoved(*follower_, epoch_, Session(ack.session()),
+                                     LeaderEpoch(ack.leader_epoch()),
+                                     Offset(ack.log_start_offset()));
     replica->leader()->Acknowledged(*follower_, epoch_, Session(ack.session()),
                                     LeaderEpoch(ack.leader_epoch()),
                                     {Offset(ack.log_end_offset()), Offset(ack.durable_offset())},

@@ -153,11 +153,11 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     Replica* replica = nullptr;
     FollowerReplica* follower = Find(id, &replica);
     if (follower == nullptr) return;
-    AddPosition(id, *replica, follower->Begin(), message);
+    AddPosition(id, follower->Begin(), message);
   }
 
-  static void AddPosition(const PartitionId& id, const Replica& replica,
-                          const FollowerReplica::Position& at, v1::FollowerMessage& message) {
+  static void AddPosition(const PartitionId& id, const FollowerReplica::Position& at,
+                          v1::FollowerMessage& message) {
     v1::FollowerPosition* position = message.add_positions();
     position->set_topic_id(id.topic.ToBytes());
     position->set_partition(id.index.value());
@@ -166,7 +166,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     position->set_log_end_offset(at.log.end.value());
     position->set_durable_offset(at.log.durable.value());
     position->set_last_epoch(at.last_epoch.value());
-    position->set_log_start_offset(replica.log().log_start().value());
+    position->set_log_start_offset(at.log_start.value());
   }
 
   void AddAck(const PartitionId& id, v1::FollowerMessage& message) {
@@ -183,6 +183,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     ack->set_log_end_offset(taken->log.end.value());
     ack->set_durable_offset(taken->log.durable.value());
     ack->set_round(taken->round.value());
+    ack->set_log_start_offset(taken->log_start.value());
   }
 
   void Take(v1::LeaderPartition& partition) {
@@ -214,7 +215,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     owner_.partitions_.touch(*replica);
     if (auto* position = std::get_if<FollowerReplica::Position>(&next)) {
       v1::FollowerMessage message;
-      AddPosition(id, *replica, *position, message);
+      AddPosition(id, *position, message);
       last_sent_ = Now();
       stream_->Send(message);
     } else if (auto* stopped = std::get_if<FollowerReplica::Stopped>(&next)) {

@@ -76,9 +76,16 @@ void Replica::Resign() {
           std::move(done),
           MakeError(v1::NOT_LEADER_OR_FOLLOWER, name_ + ": this broker does not lead it any more"));
     }
+    for (auto& [id, removal] : std::exchange(removals_, {})) {
+      due_.emplace_back(std::move(removal.done),
+                        MakeError(v1::NETWORK_EXCEPTION,
+                                  name_ + ": this broker stopped leading it before every in-sync "
+                                          "replica had removed the records; ask the new leader"));
+    }
     leader_.reset();
     LOG(INFO) << name_ << ": does not lead any more";
   }
+  wanted_log_start_ = Offset();
   if (follower_ != nullptr) {
     last_session_ = follower_->session();
     follower_.reset();
@@ -166,6 +173,10 @@ absl::Status Replica::FinishSync(const LogSync& sync, const absl::Status& result
   const absl::Status finished = log_->FinishSync(sync, result);
   if (!finished.ok()) return finished;
   cuts_synced_ = cuts_at_sync_;
+  if (const absl::Status moved = MoveLogStart(); !moved.ok()) {
+    LOG(ERROR) << name_ << ": its log still begins at " << log_->log_start() << ": "
+               << Describe(moved);
+  }
   if (leader_ != nullptr) leader_->Durable(position().durable, clock_.Now());
   return absl::OkStatus();
 }
@@ -196,6 +207,7 @@ void Replica::CollectReleased() {
 
 void Replica::Settle() {
   if (leader_ != nullptr) CollectReleased();
+  if (leader_ != nullptr) CollectRemovals();
   for (auto& [done, status] : std::exchange(due_, {})) done(status);
   if (high_watermark() != shown_high_watermark_) {
     shown_high_watermark_ = high_watermark();
@@ -227,6 +239,7 @@ absl::Status Replica::TruncateTo(Offset end) {
             << ", where the leader's log differs";
   // Nothing to sync where nothing is cut.
   if (end < log_->log_end()) ++cuts_;
+  wanted_log_start_ = std::min(wanted_log_start_, end);
   return log_->TruncateTo(end);
 }
 

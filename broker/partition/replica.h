@@ -109,6 +109,18 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // in a later epoch: what was committed by then is known here. Or with why that is not known.
   void ConfirmLeadership(CommitDone done);
 
+  // --- Where the log begins
+
+  // As leader: the log begins at `before`, unless it does so later already, as soon as what is
+  // below is durable here; records are served no more from then on. `done` is called, from Settle,
+  // once the ISR has its minimum and every member has said the same of its own log; or with the
+  // error that it does not lead any more, when that may come yet. `before` is at most the high
+  // watermark.
+  using RemovalId = uint64_t;
+  RemovalId RemoveRecords(Offset before, CommitDone done);
+  // `done` is not called any more. What was begun goes on.
+  void ForgetRemoval(RemovalId removal) { removals_.erase(removal); }
+
   // --- Syncs (broker/log/README.md)
 
   // Under flush.policy=replicated not before flush.ms have passed since the last one began.
@@ -137,13 +149,16 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   Offset log_start() const override { return log_->log_start(); }
   absl::Status TruncateTo(Offset end) override;
   absl::Status ResetTo(Offset offset) override;
-  absl::Status RemoveBefore(Offset offset) override { return log_->RemoveBefore(offset); }
+  absl::Status RemoveBefore(Offset offset) override;
   absl::Status Append(const Buffer& batches) override;
 
   void Resign();
   void CollectReleased();
   replication::FlushPolicy WantedFlushPolicy() const;
   void NoteDamage(const absl::Status& status);
+  // As far as the log's start is to move and does not begin there yet.
+  absl::Status MoveLogStart();
+  void CollectRemovals();
 
   const PartitionIdentity identity_;
   const std::string name_;
@@ -169,6 +184,15 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   std::map<replication::AppendId, CommitDone> waiting_;
   // By round.
   std::map<replication::Round, CommitDone> confirmations_;
+  // What the log is to begin at, by the leader's word or a removal; as much of it as is durable
+  // has effect at once.
+  Offset wanted_log_start_;
+  struct Removal {
+    Offset before;
+    CommitDone done;
+  };
+  RemovalId last_removal_ = 0;
+  std::map<RemovalId, Removal> removals_;
   std::vector<std::pair<CommitDone, absl::Status>> due_;
 
   uint64_t last_watch_ = 0;

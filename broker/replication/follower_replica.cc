@@ -20,7 +20,7 @@ FollowerReplica::Position FollowerReplica::Begin() {
   agreed_ = false;
   acknowledged_.reset();
   round_ = acknowledged_round_ = Round();
-  return {session_, leader_epoch_, log_.position(), log_.last_epoch()};
+  return {session_, leader_epoch_, log_.position(), log_.last_epoch(), log_.log_start()};
 }
 
 bool FollowerReplica::IsCurrent(Session session, LeaderEpoch leader_epoch) const {
@@ -106,12 +106,15 @@ FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch le
 std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
   if (!open_ || !agreed_) return std::nullopt;
   const LogPosition position = log_.position();
-  if (acknowledged_ && *acknowledged_ == position && acknowledged_round_ == round_) {
+  const Offset log_start = log_.log_start();
+  if (acknowledged_ && *acknowledged_ == position && acknowledged_round_ == round_ &&
+      acknowledged_log_start_ == log_start) {
     return std::nullopt;
   }
   acknowledged_ = position;
   acknowledged_round_ = round_;
-  return Ack{session_, leader_epoch_, position, round_};
+  acknowledged_log_start_ = log_start;
+  return Ack{session_, leader_epoch_, position, round_, log_start};
 }
 
 }  // namespace conclave::replication

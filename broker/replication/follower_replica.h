@@ -22,13 +22,16 @@ class FollowerLog {
   // The greatest epoch in the log that is at most `epoch`, and its end; kNoEpoch with the log's
   // start if there is none.
   virtual EpochEnd EndOfEpoch(LeaderEpoch epoch) const = 0;
+  // Durable, and it never falls.
+  virtual Offset log_start() const = 0;
 
   // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
   // begun after the cut is done.
   virtual absl::Status TruncateTo(Offset end) = 0;
   // Drops everything; the log starts and ends at `offset`, durably.
   virtual absl::Status ResetTo(Offset offset) = 0;
-  // What is below `offset` is of no use any more: the leader has it no longer.
+  // The log begins at `offset`, as the leader's does; at once, or as soon as what is below it is
+  // durable.
   virtual absl::Status RemoveBefore(Offset offset) = 0;
   // Whole batches as the leader has them, the first at position().end.
   virtual absl::Status Append(const Buffer& batches) = 0;
@@ -51,6 +54,7 @@ class FollowerReplica {
     LeaderEpoch leader_epoch;
     LogPosition log;
     LeaderEpoch last_epoch = kNoEpoch;
+    Offset log_start{};
   };
   // Begins anew: after a new stream to the leader. What is on its way is dropped when it comes.
   Position Begin();
@@ -79,12 +83,13 @@ class FollowerReplica {
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
   // What there is to acknowledge since the last call: after data or a round, and whenever the log's
-  // durable offset has risen.
+  // durable offset or its start has risen.
   struct Ack {
     Session session;
     LeaderEpoch leader_epoch;
     LogPosition log;
     Round round;
+    Offset log_start{};
   };
   std::optional<Ack> TakeAck();
 
@@ -106,6 +111,7 @@ class FollowerReplica {
   std::optional<LogPosition> acknowledged_;
   Round round_;
   Round acknowledged_round_;
+  Offset acknowledged_log_start_;
 };
 
 }  // namespace conclave::replication

@@ -29,6 +29,7 @@ class FakeLog : public FollowerLog {
     }
     return found;
   }
+  Offset log_start() const override { return start; }
   absl::Status TruncateTo(Offset end) override {
     epochs.resize(static_cast<size_t>(end.value()));
     durable = std::min(durable, end.value());
@@ -154,6 +155,23 @@ TEST_F(FollowerReplicaTest, WhatTheLeaderHasRemovedIsRemoved) {
   data.log_start = Offset(4);
   follower.OnData(Session(8), LeaderEpoch(5), data);
   EXPECT_EQ(log_.start, Offset(3));
+}
+
+// The leader waits for that word where records were deleted (KIP-107).
+TEST_F(FollowerReplicaTest, WhereItsLogBeginsIsAcknowledged) {
+  FollowerReplica follower = Make("1122", 4);
+  log_.start = Offset(1);
+  EXPECT_EQ(follower.Begin().log_start, Offset(1));
+  follower.OnData(Session(8), LeaderEpoch(5), Data("", 4));
+  EXPECT_EQ(follower.TakeAck()->log_start, Offset(1));
+  EXPECT_FALSE(follower.TakeAck().has_value());
+  FollowerReplica::Data data = Data("", 4);
+  data.log_start = Offset(3);
+  follower.OnData(Session(8), LeaderEpoch(5), data);
+  const auto ack = follower.TakeAck();
+  ASSERT_TRUE(ack.has_value()) << "nothing but the start has changed";
+  EXPECT_EQ(ack->log_start, Offset(3));
+  EXPECT_FALSE(follower.TakeAck().has_value());
 }
 
 TEST_F(FollowerReplicaTest, ALogThatEndsBeforeTheLeadersBeginsAnewThere) {

@@ -99,10 +99,12 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   if (position.broker_epoch != follower.broker_epoch) {
     // Another incarnation: what the last one had acknowledged, this one may have lost.
     follower.acknowledged.reset();
+    follower.log_start = Offset();
   }
   follower.broker_epoch = position.broker_epoch;
   follower.session = position.session;
   follower.agreed = false;
+  follower.log_start = std::max(follower.log_start, position.log_start);
 
   const Offset log_start = log_.log_start();
   if (position.log.end < log_start) return BeginAt{log_start};
@@ -147,6 +149,36 @@ void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Sess
   AdvanceHighWatermark();
   MaybeExpand(broker);
   MaybeTellSynced();
+}
+
+void LeaderReplica::LogStartMoved(BrokerId broker, BrokerEpoch broker_epoch, Session session,
+                                  LeaderEpoch leader_epoch, Offset log_start) {
+  const auto it = followers_.find(broker);
+  if (it == followers_.end() || leader_epoch != state_.leader_epoch ||
+      broker_epoch != it->second.broker_epoch || session != it->second.session) {
+    return;
+  }
+  it->second.log_start = std::max(it->second.log_start, log_start);
+}
+
+Offset LeaderReplica::LogStartOfIsr() const {
+  Offset least = log_.log_start();
+  for (const BrokerId broker : MaximalIsr()) {
+    if (broker == config_.self) continue;
+    const auto it = followers_.find(broker);
+    least = std::min(least, it == followers_.end() ? Offset() : it->second.log_start);
+  }
+  return least;
+}
+
+std::vector<BrokerId> LeaderReplica::BehindLogStart(Offset offset) const {
+  std::vector<BrokerId> behind;
+  for (const BrokerId broker : MaximalIsr()) {
+    if (broker == config_.self) continue;
+    const auto it = followers_.find(broker);
+    if (it == followers_.end() || it->second.log_start < offset) behind.push_back(broker);
+  }
+  return behind;
 }
 
 void LeaderReplica::StreamClosed(BrokerId broker, BrokerEpoch broker_epoch, Session session) {
@@ -346,6 +378,8 @@ bool LeaderReplica::MayJoin(BrokerId broker, const Follower& follower) const {
       info->second.epoch != follower.broker_epoch) {
     return false;
   }
+  // Else, leading one day, it would show again what was removed.
+  if (follower.log_start < log_.log_start()) return false;
   return Counted(*follower.acknowledged) >= high_watermark_ &&
          Counted(*follower.acknowledged) >= epoch_start_;
 }

@@ -85,6 +85,8 @@ class LeaderReplica {
     LeaderEpoch leader_epoch;
     LogPosition log;
     LeaderEpoch last_epoch = kNoEpoch;
+    // Where its log begins.
+    Offset log_start{};
   };
   // The logs agree up to the position: sending begins there.
   struct Agreed {};
@@ -100,6 +102,14 @@ class LeaderReplica {
   // Dropped unless follower, epoch, session and leader epoch are those of its last positioning.
   void Acknowledged(BrokerId follower, BrokerEpoch broker_epoch, Session session,
                     LeaderEpoch leader_epoch, LogPosition log, Round round, MonotonicTime now);
+  // Where its log begins now, durably. Dropped likewise; called before Acknowledged.
+  void LogStartMoved(BrokerId follower, BrokerEpoch broker_epoch, Session session,
+                     LeaderEpoch leader_epoch, Offset log_start);
+  // The least that members of the maximal ISR have said of where their logs begin, this log
+  // included: no leader that comes from the ISR has records below. Who is behind joins no ISR.
+  Offset LogStartOfIsr() const;
+  // Those members whose logs begin below `offset`, as far as they have said.
+  std::vector<BrokerId> BehindLogStart(Offset offset) const;
   // The stream on which it positioned itself as `session` broke. What it acknowledged stays true; a
   // newer positioning, on another stream, is not touched.
   void StreamClosed(BrokerId follower, BrokerEpoch broker_epoch, Session session);
@@ -196,6 +206,8 @@ class LeaderReplica {
     // The greatest position acknowledged under `broker_epoch` in this leader epoch; nullopt: none
     // was.
     std::optional<LogPosition> acknowledged;
+    // Of `broker_epoch`; it moves up alone.
+    Offset log_start;
     // The latest time at which it was current.
     MonotonicTime current_at;
   };

@@ -369,5 +369,46 @@ TEST_F(LeaderReplicaTest, AProposalWhileUnsyncedDoesNotTellThatItIsSynced) {
   EXPECT_FALSE(proposal->synced);
 }
 
+// KIP-107: deleted is what no member of the ISR has any more.
+TEST_F(LeaderReplicaTest, TheLogStartOfTheIsrIsTheLeastThatWasSaid) {
+  const auto moved = [this](int broker, int64_t start, int64_t session = 1, int epoch = 5) {
+    leader_->LogStartMoved(BrokerId(broker), BrokerEpoch(10 + broker), Session(session),
+                           LeaderEpoch(epoch), Offset(start));
+  };
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  log_.start = Offset(12);
+  EXPECT_EQ(leader_->LogStartOfIsr(), Offset(0));
+  EXPECT_EQ(leader_->BehindLogStart(Offset(12)), (std::vector{BrokerId(2), BrokerId(3)}));
+  moved(2, 14);
+  // Of another session or epoch.
+  moved(3, 12, 2);
+  moved(3, 12, 1, 4);
+  EXPECT_EQ(leader_->LogStartOfIsr(), Offset(0));
+  EXPECT_EQ(leader_->BehindLogStart(Offset(12)), std::vector{BrokerId(3)});
+  moved(3, 11);
+  EXPECT_EQ(leader_->LogStartOfIsr(), Offset(11));
+  moved(3, 13);
+  EXPECT_EQ(leader_->LogStartOfIsr(), Offset(12)) << "the leader's own counts";
+  moved(3, 5);
+  EXPECT_EQ(leader_->LogStartOfIsr(), Offset(12)) << "it does not fall";
+}
+
+TEST_F(LeaderReplicaTest, AFollowerThatHasWhatWasDeletedDoesNotJoinTheIsr) {
+  state_.isr = {BrokerId(1), BrokerId(2)};
+  Make(20, 15);
+  log_.start = Offset(12);
+  Position(2, 20, 4);
+  EXPECT_TRUE(Agrees(Position(3, 20, 4)));
+  EXPECT_FALSE(leader_->TakeProposal().has_value());
+  leader_->LogStartMoved(BrokerId(3), BrokerEpoch(13), Session(1), LeaderEpoch(5), Offset(12));
+  Ack(3, 20, 20);
+  const auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal.has_value());
+  EXPECT_EQ(proposal->isr.size(), 3u);
+  EXPECT_TRUE(leader_->BehindLogStart(Offset(12)) == std::vector{BrokerId(2)})
+      << "who is in the ISR is waited for";
+}
+
 }  // namespace
 }  // namespace conclave::replication

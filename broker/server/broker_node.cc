@@ -56,6 +56,7 @@ BrokerNode::BrokerNode(const BrokerConfig& config, const Identity& identity,
           environment_.transport, environment_.partitions),
       produce_(replicas_, producer_ids_, environment_.partitions),
       fetch_(replicas_, environment_.partitions),
+      delete_records_(replicas_, environment_.partitions),
       groups_(config.broker_id, Texts(config.controllers), environment_.random.Fork("groups"),
               replicas_, environment_.transport, environment_.partitions) {
   replicas_.SetObserver([this](const MetadataDelta* delta) { groups_.OnMetadata(delta); });
@@ -94,6 +95,7 @@ void BrokerNode::AddMethods(MethodTable& table) {
   replicas_.AddMethods(table);
   produce_.AddMethods(table);
   fetch_.AddMethods(table);
+  delete_records_.AddMethods(table);
   groups_.AddMethods(table);
   table.Unary<v1::GetMetadataRequest, v1::GetMetadataResponse>(
       metadata_methods::kGetMetadata, executor_,

@@ -12,6 +12,7 @@
 #include "broker/partition/replica_set.h"
 #include "broker/partition/sync_runner.h"
 #include "broker/server/controller_session.h"
+#include "broker/server/delete_records_service.h"
 #include "broker/server/fetch_service.h"
 #include "broker/server/group_service.h"
 #include "broker/server/metadata_follower.h"
@@ -105,6 +106,7 @@ class BrokerNode {
   ProducerIds producer_ids_;
   ProduceService produce_;
   FetchService fetch_;
+  DeleteRecordsService delete_records_;
   GroupService groups_;
   std::unique_ptr<ControllerSession> session_;
   // The image includes the registration.

@@ -15,6 +15,9 @@ namespace {
 constexpr Duration kFirstPause = Duration::Milliseconds(20);
 constexpr Duration kLongestPause = Duration::Milliseconds(500);
 constexpr Duration kRegistrationTimeout = Duration::Seconds(5);
+// Each heartbeat is answered at once. A controller that stands still breaks no stream, and whoever
+// is elected in its place gives a broker one session's time to come.
+constexpr int64_t kSilentHeartbeats = 4;
 
 // Whether the registration itself is void, so that a new one is needed.
 bool NeedsRegistration(v1::ErrorCode code) {
@@ -96,6 +99,7 @@ void ControllerSession::Registered(const std::string& endpoint,
 
 void ControllerSession::OpenStream() {
   heard_ = false;
+  last_heard_ = executor_.clock().Now();
   MessageHandler<v1::BrokerHeartbeatReply>* const handler = this;
   stream_ = std::make_unique<Stream>(transport_, endpoint_, controller_methods::kBrokerSession,
                                      CallOptions{}, executor_, handler);
@@ -103,6 +107,7 @@ void ControllerSession::OpenStream() {
 }
 
 void ControllerSession::OnMessage(v1::BrokerHeartbeatReply reply) {
+  last_heard_ = executor_.clock().Now();
   if (!std::exchange(heard_, true)) {
     pause_ = kFirstPause;
     last_trouble_.clear();
@@ -153,7 +158,18 @@ void ControllerSession::SendHeartbeat() {
   stream_->Send(heartbeat);
 }
 
+bool ControllerSession::IsControllerSilent() const {
+  return stream_ != nullptr &&
+         executor_.clock().Now() - last_heard_ >= options_.heartbeat_interval * kSilentHeartbeats;
+}
+
 void ControllerSession::Beat() {
+  if (IsControllerSilent()) {
+    stream_.reset();
+    // Not there again first.
+    heard_ = false;
+    Retry(MakeError(v1::NETWORK_EXCEPTION, "heartbeats are not answered any more"), endpoint_);
+  }
   SendHeartbeat();
   executor_.PostAfter(options_.heartbeat_interval, [this] { Beat(); });
 }

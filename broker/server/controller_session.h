@@ -68,6 +68,7 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   void Retry(const absl::Status& why, const std::string& endpoint);
   void SendHeartbeat();
   void Beat();
+  bool IsControllerSilent() const;
 
   const Options options_;
   const Events events_;
@@ -79,6 +80,8 @@ class ControllerSession : private MessageHandler<v1::BrokerHeartbeatReply> {
   std::string endpoint_;
   std::unique_ptr<Stream> stream_;
   bool heard_ = false;  // A reply came on this stream.
+  // When the last one came, or the stream was opened.
+  MonotonicTime last_heard_;
   bool ready_ = false;
   // What heartbeats tell of the replicas, and nothing else.
   v1::BrokerHeartbeat report_;

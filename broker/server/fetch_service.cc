@@ -315,8 +315,14 @@ v1::OffsetsForLeaderEpochResponse FetchService::OffsetsForLeaderEpoch(
     result.set_leader_epoch(-1);
     result.set_end_offset(-1);
     const auto leader = FindLeader(replicas_, {asked.topic(), asked.topic_id(), asked.partition()});
-    if (!leader.ok()) {
-      *result.mutable_error() = ErrorFromStatus(leader.status());
+    absl::Status good = leader.status();
+    if (good.ok()) {
+      good = CheckEpoch(**leader, asked.has_current_leader_epoch()
+                                      ? std::optional(asked.current_leader_epoch())
+                                      : std::nullopt);
+    }
+    if (!good.ok()) {
+      *result.mutable_error() = ErrorFromStatus(good);
       continue;
     }
     const EpochEnd end = (*leader)->log().EndOfEpoch(LeaderEpoch(asked.leader_epoch()));

@@ -1,9 +1,11 @@
 #include "client/admin/admin_client.h"
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "client/admin/leader_offsets.h"
+#include "client/admin/record_deletion.h"
 #include "common/rpc/admin_methods.h"
 
 namespace conclave {
@@ -79,6 +81,14 @@ void AdminClient::ElectLeaders(v1::ElectLeadersRequest request,
                                Done<v1::ElectLeadersResponse> done) {
   // A second election finds the leader there, and changes nothing.
   Call(admin_methods::kElectLeaders, std::move(request), Repeatable::kYes, std::move(done));
+}
+
+void AdminClient::DeleteRecords(v1::DeleteRecordsRequest request,
+                                Done<v1::DeleteRecordsResponse> done) {
+  const auto deletion =
+      std::make_shared<RecordDeletion>(*this, transport_, executor_, std::move(request),
+                                       executor_.clock().Now() + timeout_, std::move(done));
+  executor_.Post([deletion] { deletion->Start(); });
 }
 
 void AdminClient::DescribeQuorum(v1::DescribeQuorumRequest request,

@@ -54,6 +54,10 @@ class AdminClient {
                                  Done<v1::DescribeTopicsResponse> done);
   void AlterConfigs(v1::AlterConfigsRequest request, Done<v1::AlterConfigsResponse> done);
   void ElectLeaders(v1::ElectLeadersRequest request, Done<v1::ElectLeadersResponse> done);
+  // Named by topic name. The partitions' leaders are found and asked, and asked again where they
+  // move; each partition has its result. An error in it that is REQUEST_TIMED_OUT or
+  // NETWORK_EXCEPTION leaves open what comes of the deletion yet.
+  void DeleteRecords(v1::DeleteRecordsRequest request, Done<v1::DeleteRecordsResponse> done);
   void DescribeQuorum(v1::DescribeQuorumRequest request, Done<v1::DescribeQuorumResponse> done);
   void DescribeCluster(v1::DescribeClusterRequest request, Done<v1::DescribeClusterResponse> done);
 

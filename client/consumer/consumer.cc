@@ -81,6 +81,11 @@ std::optional<Offset> Consumer::Position(const TopicPartition& name) const {
   return partition->buffer.position();
 }
 
+LeaderEpoch Consumer::PositionEpoch(const TopicPartition& name) const {
+  const Partition* partition = Find(name);
+  return partition == nullptr ? LeaderEpoch(-1) : partition->epoch.value_or(LeaderEpoch(-1));
+}
+
 std::optional<Offset> Consumer::HighWatermark(const TopicPartition& name) const {
   const Partition* partition = Find(name);
   return partition == nullptr ? std::nullopt : partition->high_watermark;
@@ -196,7 +201,7 @@ void Consumer::LookUp(const TopicPartition& name, Partition& partition) {
   OffsetQuery query{name, v1::OFFSET_SPEC_EARLIEST, 0};
   StartAt start = partition.start;
   if (start.kind == StartAt::Kind::kOffset && !partition.resetting) {
-    return Place(partition, start.offset);
+    return Place(partition, start.offset, start.epoch);
   }
   if (start.kind == StartAt::Kind::kPolicy || partition.resetting) {
     partition.resetting = true;
@@ -237,13 +242,14 @@ void Consumer::LookedUp(const TopicPartition& name, uint64_t generation,
   if (!answer.ok()) return Fail(name, *partition, answer.status());
   partition->high_watermark = answer->high_watermark;
   Offset position = answer->offset.value() >= 0 ? answer->offset : answer->high_watermark;
-  if (!partition->resetting) return Place(*partition, position);
+  const LeaderEpoch epoch = answer->leader_epoch;
+  if (!partition->resetting) return Place(*partition, position, epoch);
   const Offset from = partition->reset_from;
   const bool out_of_range = ErrorCodeOf(partition->reset_reason) == v1::OFFSET_OUT_OF_RANGE;
   if (out_of_range && from >= answer->log_start && from <= answer->log_end) {
     // The broker that refused it was behind; the leader has it.
     partition->resetting = false;
-    return Place(*partition, from);
+    return Place(*partition, from, epoch);
   }
   const std::string bounds = absl::StrCat("the log holds offsets ", answer->log_start.value(),
                                           " to ", answer->log_end.value(), " (exclusive)");
@@ -267,7 +273,7 @@ void Consumer::LookedUp(const TopicPartition& name, uint64_t generation,
   } else {
     LOG(WARNING) << what << ". Why: " << Describe(event.status);
   }
-  Place(*partition, position);
+  Place(*partition, position, epoch);
   Tell(std::move(event));
 }
 
@@ -280,11 +286,15 @@ void Consumer::Reset(const TopicPartition& name, Partition& partition, const abs
   partition.resetting = true;
   partition.state = Partition::State::kNeedsPosition;
   partition.buffer.Reset(Offset(0));
+  partition.epoch.reset();
+  partition.checking = false;
   partition.generation = ++last_generation_;
 }
 
-void Consumer::Place(Partition& partition, Offset position) {
+void Consumer::Place(Partition& partition, Offset position, LeaderEpoch epoch) {
   partition.buffer.Reset(position);
+  partition.epoch = epoch < LeaderEpoch(0) ? std::nullopt : std::optional(epoch);
+  partition.checking = false;
   partition.state = Partition::State::kFetching;
   partition.generation = ++last_generation_;
   Wake();

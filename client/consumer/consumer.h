@@ -29,6 +29,7 @@
 #include "common/transport/transport.h"
 #include "common/types/ids.h"
 #include "common/types/time.h"
+#include "conclave/v1/fetch.pb.h"
 
 namespace conclave {
 
@@ -49,12 +50,19 @@ struct StartAt {
   Offset offset;
   // Milliseconds since 1970.
   int64_t timestamp_ms = 0;
+  // With kOffset: as PositionEpoch gave it for that position; -1: not known, and not checked.
+  LeaderEpoch epoch{-1};
 
   static StartAt Policy() { return {}; }
-  static StartAt At(Offset offset) { return {Kind::kOffset, offset, 0}; }
-  static StartAt Earliest() { return {Kind::kEarliest, Offset(), 0}; }
-  static StartAt Latest() { return {Kind::kLatest, Offset(), 0}; }
-  static StartAt Timestamp(int64_t ms) { return {Kind::kTimestamp, Offset(), ms}; }
+  static StartAt At(Offset offset, LeaderEpoch epoch = LeaderEpoch(-1)) {
+    return {Kind::kOffset, offset, 0, epoch};
+  }
+  static StartAt Earliest() { return Of(Kind::kEarliest, 0); }
+  static StartAt Latest() { return Of(Kind::kLatest, 0); }
+  static StartAt Timestamp(int64_t ms) { return Of(Kind::kTimestamp, ms); }
+
+ private:
+  static StartAt Of(Kind kind, int64_t ms) { return {kind, Offset(), ms, LeaderEpoch(-1)}; }
 };
 
 // What a consumer tells beside records.
@@ -62,6 +70,10 @@ struct ConsumerEvent {
   enum class Kind {
     // The position was set by the reset policy: from `from` (-1: there was none) to `to`.
     kReset,
+    // Records below the position are no longer in the log, for an election outside of the in-sync
+    // replicas cut it: from the position `from` it went back to `to`, up to which the log is as it
+    // was. What comes there now is other records.
+    kTruncated,
     // Offsets [from, to) have no record: the topic is compacted.
     kHole,
     // A batch is malformed inside, as its producer sent it, and was passed over.
@@ -119,6 +131,11 @@ struct PartitionRecords {
 // topic was made anew under its name, and where a broker answers OFFSET_OUT_OF_RANGE and the
 // partition's bounds confirm it; each time an event tells so.
 //
+// After a change of leader the new one is asked, before anything is fetched from it, whether its
+// log is that of the old one up to the position (KIP-320). Where it is not, the position goes back
+// to where the logs part, and an event tells so; with the policy kNone the partition fails with
+// LOG_TRUNCATED.
+//
 // Everything runs on the executor: all methods are called there, callbacks come there, and there it
 // is destroyed, not from within its callbacks (or after the executor has stopped). Transport and
 // executor outlive it.
@@ -143,7 +160,8 @@ class Consumer : private FetchConnection::Owner {
   void Assign(const std::vector<Assignment>& partitions);
 
   // Up to `max_records` of them as soon as there are any; none when `deadline` passes before. One
-  // call at a time. An error: a partition cannot go on without its user (policy kNone; a refusal
+  // call at a time. An error: a partition cannot go on without its user (policy kNone, which makes
+  // OFFSET_OUT_OF_RANGE and LOG_TRUNCATED errors; a refusal
   // that is no use repeating, for final_error_timeout; UNKNOWN_TOPIC_OR_PARTITION: its topic was
   // deleted); it is told once, after what was fetched before, and the partition rests until Seek or
   // Assign without it. INVALID_REQUEST: another Poll is under way.
@@ -154,6 +172,9 @@ class Consumer : private FetchConnection::Owner {
   bool Seek(const TopicPartition& partition, StartAt start);
   // The offset of the next record that Poll gives. None: not assigned, or not known yet.
   std::optional<Offset> Position(const TopicPartition& partition) const;
+  // The leader epoch in whose log the position is known to be, for who stores positions (see
+  // StartAt::epoch); -1: not known.
+  LeaderEpoch PositionEpoch(const TopicPartition& partition) const;
   // The greatest that a broker has told; none before.
   std::optional<Offset> HighWatermark(const TopicPartition& partition) const;
 
@@ -183,6 +204,12 @@ class Consumer : private FetchConnection::Owner {
     bool told_missing = false;
     // Rises when the position is set, so that what was asked before is known as such.
     uint64_t generation = 0;
+    // The leader of this epoch has answered at the position, so its log had it; none: not known.
+    // Not the epoch of the last record: that ends before the position where compaction took what
+    // came between.
+    std::optional<LeaderEpoch> epoch;
+    // A leader is being asked whether the position is in its log.
+    bool checking = false;
     // The reset policy is at work; the position before, -1 for none, and why.
     bool resetting = false;
     Offset reset_from{-1};
@@ -225,9 +252,21 @@ class Consumer : private FetchConnection::Owner {
   void LookedUp(const TopicPartition& name, uint64_t generation,
                 absl::StatusOr<OffsetAnswer> answer);
   void Reset(const TopicPartition& name, Partition& partition, const absl::Status& why);
-  void Place(Partition& partition, Offset position);
+  void Place(Partition& partition, Offset position, LeaderEpoch epoch);
   void Fail(const TopicPartition& name, Partition& partition, absl::Status why);
   void Stream();
+  // By address: what to ask the leader there, and for which generations.
+  struct Check {
+    v1::OffsetsForLeaderEpochRequest request;
+    FetchConnection::Members members;
+  };
+  void AddCheck(const TopicPartition& name, Partition& partition, LeaderEpoch leader, Check& check);
+  void SendCheck(const std::string& endpoint, Check check);
+  void Checked(const FetchConnection::Members& members,
+               const absl::StatusOr<v1::OffsetsForLeaderEpochResponse>& answer);
+  void TakeIn(const TopicPartition& name, Partition& partition, LeaderEpoch leader,
+              const v1::EpochEnd& end);
+  void Truncated(const TopicPartition& name, Partition& partition, LeaderEpoch leader, Offset end);
   void OpenStream(FetchConnection& connection, const FetchConnection::Members& members);
   void TakeIn(FetchConnection& from, v1::FetchPartitionResult result);
   void Refused(const TopicPartition& name, Partition& partition, const absl::Status& status);

@@ -19,6 +19,7 @@ TopicPartition NameOf(const v1::FetchPartitionResult& result) {
 void Consumer::Stream() {
   const MonotonicTime now = executor_.clock().Now();
   std::map<std::string, FetchConnection::Members> wanted;
+  std::map<std::string, Check> checks;
   for (auto& [name, partition] : partitions_) {
     if (partition.state != Partition::State::kFetching || partition.paused) continue;
     const auto leader = metadata_.LeaderOf(name);
@@ -27,9 +28,20 @@ void Consumer::Stream() {
       metadata_.Refresh();
       continue;
     }
-    if (partition.not_before > now) continue;
+    if (partition.not_before > now || partition.checking) continue;
+    if (partition.epoch && *partition.epoch > leader->epoch) {
+      // The position is known by a later leader: this one was deposed and may not know, and what it
+      // says of its log's end would pass for the position being out of range.
+      metadata_.Refresh();
+      continue;
+    }
+    if (partition.epoch && *partition.epoch < leader->epoch) {
+      AddCheck(name, partition, leader->epoch, checks[leader->endpoint]);
+      continue;
+    }
     wanted[leader->endpoint][name] = {leader->epoch, partition.generation};
   }
+  for (auto& [endpoint, check] : checks) SendCheck(endpoint, std::move(check));
   for (auto& [endpoint, members] : wanted) {
     std::unique_ptr<FetchConnection>& connection = connections_[endpoint];
     if (connection == nullptr) {
@@ -109,6 +121,7 @@ void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
                           " is damaged, and is fetched again: ", std::string(status.message()))));
     return;
   }
+  partition->epoch = member->second.epoch;
   partition->pause.Reset();
   partition->refused_since.reset();
 }

@@ -117,9 +117,10 @@ void OffsetLookup::Answered(const std::vector<Entry>& entries,
       Refused(entry, StatusFromError(result.error()));
       continue;
     }
-    Finish(entry, OffsetAnswer{Offset(result.offset()), result.timestamp_ms(),
-                               Offset(result.log_start_offset()), Offset(result.high_watermark()),
-                               Offset(result.log_end_offset())});
+    Finish(entry,
+           OffsetAnswer{Offset(result.offset()), result.timestamp_ms(),
+                        Offset(result.log_start_offset()), Offset(result.high_watermark()),
+                        Offset(result.log_end_offset()), LeaderEpoch(result.leader_epoch())});
   }
   Wake();
 }

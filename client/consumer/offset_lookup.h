@@ -37,6 +37,8 @@ struct OffsetAnswer {
   Offset log_start;
   Offset high_watermark;
   Offset log_end;
+  // Of the leader that answered.
+  LeaderEpoch leader_epoch{-1};
 };
 
 // Asks the leaders for offsets, together what goes to one of them, until they answer or the time

@@ -35,7 +35,9 @@ void GroupConsumer::PumpCommits() {
     offset->set_topic_id(held.id.ToBytes());
     offset->set_partition(name.partition.value());
     offset->set_offset(held.consumed->value());
-    offset->set_leader_epoch(-1);
+    // Of the position, which is there or further on in the same log. 0 may be none that was set.
+    const LeaderEpoch epoch = consumer_.PositionEpoch(name);
+    offset->set_leader_epoch(epoch > LeaderEpoch(0) ? epoch.value() : -1);
     sent[name] = *held.consumed;
   }
   if (sent.empty()) {

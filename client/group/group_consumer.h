@@ -145,6 +145,8 @@ class GroupConsumer : private Membership::Owner {
   struct Held {
     TopicId id;
     std::optional<Offset> committed;
+    // That was committed with it when the partition was taken up (StartAt::epoch).
+    LeaderEpoch epoch{-1};
     // What counts, and may be committed.
     std::optional<Offset> consumed;
     // Records of it were handed out and do not count yet.

@@ -132,7 +132,11 @@ void GroupConsumer::TookUp(uint64_t token, absl::StatusOr<v1::FetchOffsetsRespon
     }
     Held& held = held_[name];
     held.id = found->second.id;
-    if (answer.has_offset()) held.committed = held.consumed = Offset(answer.offset());
+    if (answer.has_offset()) {
+      held.committed = held.consumed = Offset(answer.offset());
+      // A client that knows of no epochs leaves it at 0.
+      held.epoch = LeaderEpoch(answer.leader_epoch() > 0 ? answer.leader_epoch() : -1);
+    }
     taking_up_.erase(found);
     taken.push_back(name);
   }
@@ -169,7 +173,8 @@ void GroupConsumer::AssignConsumer() {
   std::vector<Consumer::Assignment> assignment;
   for (const auto& [name, held] : held_) {
     if (held.revoked) continue;
-    assignment.push_back({name, held.committed ? StartAt::At(*held.committed) : StartAt::Policy()});
+    assignment.push_back(
+        {name, held.committed ? StartAt::At(*held.committed, held.epoch) : StartAt::Policy()});
   }
   consumer_.Assign(assignment);
 }

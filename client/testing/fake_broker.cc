@@ -189,6 +189,20 @@ FakeBroker::FakeBroker(FakeWorld& world, int id, Transport& transport, Executor&
         for (const auto& asked : request.partitions()) *response.add_partitions() = Lookup(asked);
         answer(std::move(response));
       });
+  methods.Unary<v1::OffsetsForLeaderEpochRequest, v1::OffsetsForLeaderEpochResponse>(
+      fetch_methods::kOffsetsForLeaderEpoch, executor,
+      [this](const v1::OffsetsForLeaderEpochRequest& request, CallContext,
+             Responder<v1::OffsetsForLeaderEpochResponse> answer) {
+        if (world_.drop_epoch_answers > 0) {
+          --world_.drop_epoch_answers;
+          return answer(MakeError(v1::NETWORK_EXCEPTION, "the fake connection broke"));
+        }
+        v1::OffsetsForLeaderEpochResponse response;
+        for (const auto& asked : request.partitions()) {
+          *response.add_partitions() = LookupEpoch(asked);
+        }
+        answer(std::move(response));
+      });
   methods.Stream<v1::ProduceRequest, v1::ProduceResponse>(
       produce_methods::kProduceStream, executor, [this](std::unique_ptr<ProduceEnd> stream) {
         produce_streams_.push_back(std::make_unique<ProduceStream>(*this, std::move(stream)));
@@ -270,6 +284,23 @@ v1::ProduceResponse FakeBroker::Handle(const v1::ProduceRequest& request) {
     result.set_log_start_offset(partition->log_start().value());
   }
   return response;
+}
+
+v1::EpochEnd FakeBroker::LookupEpoch(const v1::EpochQuery& asked) {
+  ++world_.epoch_queries;
+  v1::EpochEnd result;
+  result.set_topic(asked.topic());
+  result.set_topic_id(asked.topic_id());
+  result.set_partition(asked.partition());
+  std::optional<int32_t> epoch;
+  if (asked.has_current_leader_epoch()) epoch = asked.current_leader_epoch();
+  const FakePartition* partition =
+      Led(asked.topic(), asked.topic_id(), asked.partition(), epoch, *result.mutable_error());
+  if (partition == nullptr) return result;
+  const auto [found, end] = partition->EndOfEpoch(LeaderEpoch(asked.leader_epoch()));
+  result.set_leader_epoch(found.value());
+  result.set_end_offset(end.value());
+  return result;
 }
 
 v1::ListOffsetsResult FakeBroker::Lookup(const v1::ListOffsetsPartition& asked) {

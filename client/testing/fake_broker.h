@@ -76,6 +76,8 @@ class FakeWorld {
   bool hints = true;
   // ListOffsets of "latest" answers OFFSET_NOT_AVAILABLE so many times.
   int offset_not_available = 0;
+  // OffsetsForLeaderEpoch is not answered so many times: the streams break.
+  int drop_epoch_answers = 0;
   // A fetched batch is passed on with a flipped bit so many times.
   int corrupt_fetches = 0;
   // What lies at this offset or later cannot be read (STORAGE_ERROR) where this broker leads.
@@ -84,6 +86,8 @@ class FakeWorld {
   int produce_requests = 0;
   int greatest_in_flight = 0;
   int fetch_streams = 0;
+  // Partitions asked for by OffsetsForLeaderEpoch.
+  int epoch_queries = 0;
   int metadata_requests = 0;
   int inits = 0;
   // Of each batch that arrived, appended or not.
@@ -111,6 +115,7 @@ class FakeBroker {
 
   v1::ProduceResponse Handle(const v1::ProduceRequest& request);
   v1::ListOffsetsResult Lookup(const v1::ListOffsetsPartition& asked);
+  v1::EpochEnd LookupEpoch(const v1::EpochQuery& asked);
   // The partition if this broker leads it, else null and the error.
   FakePartition* Led(const std::string& topic, const std::string& topic_id, int partition,
                      std::optional<int32_t> epoch, v1::Error& error);

@@ -101,6 +101,17 @@ std::pair<Offset, int64_t> FakePartition::Find(int64_t timestamp_ms) const {
   return {Offset(-1), -1};
 }
 
+std::pair<LeaderEpoch, Offset> FakePartition::EndOfEpoch(LeaderEpoch asked) const {
+  LeaderEpoch found(-1);
+  for (const Batch& batch : batches_) {
+    if (batch.header.leader_epoch > asked) {
+      return {found, std::max(batch.header.base_offset, log_start_)};
+    }
+    found = batch.header.leader_epoch;
+  }
+  return {found, end_};
+}
+
 void FakePartition::DeleteBefore(Offset offset) {
   log_start_ = std::max(log_start_, offset);
   std::erase_if(batches_, [&](const Batch& b) { return b.header.next_offset() <= log_start_; });

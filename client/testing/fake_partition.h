@@ -45,6 +45,9 @@ class FakePartition {
   // The first record at or after the time; -1 if there is none.
   std::pair<Offset, int64_t> Find(int64_t timestamp_ms) const;
 
+  // The greatest epoch of a batch that is at most `asked`, -1 for none, and where it ends.
+  std::pair<LeaderEpoch, Offset> EndOfEpoch(LeaderEpoch asked) const;
+
   // What retention does.
   void DeleteBefore(Offset offset);
   // What an unclean election does.

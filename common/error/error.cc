@@ -134,6 +134,7 @@ absl::StatusCode CanonicalCode(v1::ErrorCode code) {
     case v1::UNKNOWN_MEMBER_ID:
       return absl::StatusCode::kNotFound;
     case v1::OFFSET_OUT_OF_RANGE:
+    case v1::LOG_TRUNCATED:
       return absl::StatusCode::kOutOfRange;
     case v1::UNKNOWN_SERVER_ERROR:
       return absl::StatusCode::kInternal;

@@ -10,12 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/buffer/buffer.h"
+#include "common/types/time.h"
 
 // The disk as Conclave uses it: the operating system's in production, SimDisk in simulation. Every
 // call blocks until done; where that may be long, callers run it on a thread of its own.
 //
-// Errors carry STORAGE_ERROR and name the operation, the path and the system's reason; where that is
-// a full disk or the limit of open files, OUT_OF_RESOURCES, but for syncs. Paths are absolute or
+// Errors carry STORAGE_ERROR and name the operation, the path and the system's reason; where that
+// is a full disk or the limit of open files, OUT_OF_RESOURCES, but for syncs. Paths are absolute or
 // relative to the process; "/" separates.
 namespace conclave {
 
@@ -44,6 +45,10 @@ class File {
   // an error nothing may be assumed durable, and a later success proves nothing about what this
   // call failed to write: the caller gives the file up.
   virtual absl::Status Sync() = 0;
+
+  // When the file was last written, by the machine's wall clock, which may have been wrong then; a
+  // copy of the file may have another. Never durable.
+  virtual absl::StatusOr<WallTime> LastWritten() const = 0;
 };
 
 // Held while it lives; keeps other processes from using a directory. The operating system lets go

@@ -1,7 +1,9 @@
 // What every FileSystem does, held against the operating system's and the simulated one.
 #include "common/fs/file_system.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <memory>
@@ -280,6 +282,20 @@ INSTANTIATE_TEST_SUITE_P(All, FileSystemTest, ::testing::Values(Kind::kPosix, Ki
                          [](const auto& info) {
                            return info.param == Kind::kPosix ? "Posix" : "Sim";
                          });
+
+TEST(PosixFileSystemTest, TellsWhenAFileWasLastWritten) {
+  PosixFileSystem fs;
+  std::string pattern = JoinPath(::testing::TempDir(), "last_written.XXXXXX");
+  const std::string path = JoinPath(mkdtemp(pattern.data()), "a");
+  auto file = fs.Open(path, Mode::kCreate);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->Append(Buffer(std::string("abc"))).ok());
+  const timespec then[] = {{1'000'000'000, 0}, {1'000'000'000, 250'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
+  EXPECT_EQ((*file)->LastWritten()->unix_millis(), 1'000'000'000'250);
+  ASSERT_TRUE((*file)->Append(Buffer(std::string("d"))).ok());
+  EXPECT_GT((*file)->LastWritten()->unix_millis(), 1'000'000'000'250);
+}
 
 TEST(PathTest, JoinsAndParents) {
   EXPECT_EQ(JoinPath("a/b", "c"), "a/b/c");

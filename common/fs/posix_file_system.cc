@@ -115,6 +115,13 @@ class PosixFile : public File {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<WallTime> LastWritten() const override {
+    struct stat info;
+    if (fstat(fd_.get(), &info) != 0) return IoError("stat", path_, errno);
+    return WallTime::FromUnixMillis(int64_t{info.st_mtim.tv_sec} * 1000 +
+                                    info.st_mtim.tv_nsec / 1'000'000);
+  }
+
  private:
   // Drops `written` bytes from the parts; returns the first that still has some.
   static size_t Advance(std::vector<iovec>& parts, size_t next, size_t written) {

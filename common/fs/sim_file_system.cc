@@ -58,6 +58,7 @@ struct Node {
   std::string bytes;
   size_t kept = 0;
   std::string durable_tail;
+  WallTime last_written;
   // A sync has failed: later ones say nothing.
   bool sync_lost = false;
   bool locked = false;
@@ -128,7 +129,7 @@ struct NameChange {
 class SimFileSystem::Disk {
  public:
   explicit Disk(const Options& options)
-      : capacity(options.capacity_bytes), zero_tails(options.zero_tails) {}
+      : capacity(options.capacity_bytes), zero_tails(options.zero_tails), clock(options.clock) {}
 
   // What a path leads to: the directory it is in, its name there, and what is there, if anything.
   struct Place {
@@ -169,6 +170,8 @@ class SimFileSystem::Disk {
     change.Apply(&Node::names);
     pending.push_back(std::move(change));
   }
+
+  WallTime WallNow() const { return clock == nullptr ? WallTime() : clock->WallNow(); }
 
   bool SyncFails() { return syncs_to_failure > 0 && --syncs_to_failure == 0; }
   bool AppendFails() { return appends_to_failure > 0 && --appends_to_failure == 0; }
@@ -229,6 +232,7 @@ class SimFileSystem::Disk {
   std::vector<NameChange> pending;
   uint64_t capacity;
   const double zero_tails;
+  const Clock* const clock;
   uint64_t used = 0;
   // Raised when what is open dies.
   uint64_t life = 0;
@@ -279,6 +283,7 @@ class SimFileSystem::SimFile : public File {
     for (const Slice& slice : bytes.slices()) node_->bytes.append(slice.data(), slice.size());
     disk_->used += bytes.size();
     size_ = node_->bytes.size();
+    node_->last_written = disk_->WallNow();
     return absl::OkStatus();
   }
 
@@ -298,6 +303,7 @@ class SimFileSystem::SimFile : public File {
     disk_->used -= size_ - size;
     node_->Truncate(size);
     size_ = size;
+    node_->last_written = disk_->WallNow();
     return absl::OkStatus();
   }
 
@@ -310,6 +316,12 @@ class SimFileSystem::SimFile : public File {
     }
     if (!node_->sync_lost) node_->Sync();
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<WallTime> LastWritten() const override {
+    std::lock_guard lock(disk_->mutex);
+    if (Gone() || disk_->stopped) return Dead("stat", path_);
+    return node_->last_written;
   }
 
  private:

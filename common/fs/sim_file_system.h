@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/clock/clock.h"
 #include "common/fs/file_system.h"
 #include "common/random/random.h"
 
@@ -25,6 +26,8 @@ class SimFileSystem : public FileSystem {
     // How often a file that loses unsynced bytes in a crash has zeros in their place, as where a
     // file system had lengthened it and not yet written the data.
     double zero_tails = 0;
+    // By whose wall clock files are written; outlives this. Null: by one that stands at 1970.
+    const Clock* clock = nullptr;
   };
 
   SimFileSystem();

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "common/clock/clock.h"
 #include "common/error/error.h"
 
 namespace conclave {
@@ -321,6 +322,28 @@ TEST(SimFileSystemTest, TellsWhatIsSureToSurvive) {
   ASSERT_TRUE(fs.Rename("/d/a", "/d/b").ok());
   EXPECT_EQ(fs.DurableSize("/d/b"), 0u);
   EXPECT_EQ(fs.DurableSize("/none"), 0u);
+}
+
+TEST(SimFileSystemTest, TellsWhenAFileWasLastWritten) {
+  class SetClock : public Clock {
+   public:
+    MonotonicTime Now() const override { return MonotonicTime(); }
+    WallTime WallNow() const override { return WallTime::FromUnixMillis(ms); }
+    int64_t ms = 1000;
+  } clock;
+  SimFileSystem::Options options;
+  options.clock = &clock;
+  SimFileSystem fs(options);
+  auto file = Opened(fs, "/a");
+  ASSERT_TRUE(file->Append(Bytes("abc")).ok());
+  EXPECT_EQ(file->LastWritten()->unix_millis(), 1000);
+  clock.ms = 2000;
+  ASSERT_TRUE(file->Sync().ok());
+  EXPECT_EQ(file->LastWritten()->unix_millis(), 1000) << "a sync writes nothing new";
+  ASSERT_TRUE(file->Truncate(1).ok());
+  EXPECT_EQ(file->LastWritten()->unix_millis(), 2000);
+  clock.ms = 3000;
+  EXPECT_EQ(Opened(fs, "/a")->LastWritten()->unix_millis(), 2000);
 }
 
 TEST(SimFileSystemTest, TheSameSeedLosesTheSame) {

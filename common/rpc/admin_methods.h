@@ -21,6 +21,9 @@ inline constexpr Method<v1::DescribeQuorumRequest, v1::DescribeQuorumResponse> k
     "/conclave.v1.AdminService/DescribeQuorum"};
 inline constexpr Method<v1::DescribeClusterRequest, v1::DescribeClusterResponse> kDescribeCluster{
     "/conclave.v1.AdminService/DescribeCluster"};
+// Of the partitions' leaders.
+inline constexpr Method<v1::DeleteRecordsRequest, v1::DeleteRecordsResponse> kDeleteRecords{
+    "/conclave.v1.AdminService/DeleteRecords"};
 
 }  // namespace conclave::admin_methods
 

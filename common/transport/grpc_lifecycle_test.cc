@@ -153,7 +153,8 @@ TEST_F(GrpcLifecycleTest, AServerTakesOnCallsThatAreOverAlready) {
   constexpr int kCalls = 40;
   for (int round = 0; round < kRounds / 10; ++round) {
     std::promise<void> go_on;
-    server_executor_.Post([&] { go_on.get_future().wait(); });
+    // Of its own: it may run only once this round is over.
+    server_executor_.Post([held = go_on.get_future().share()] { held.wait(); });
     std::vector<std::promise<absl::StatusCode>> answers(kCalls);
     for (auto& answer : answers) {
       client.Call(

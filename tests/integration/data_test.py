@@ -373,6 +373,27 @@ class DataTest(unittest.TestCase):
         self.assertEqual((partition["log_start_offset"], partition["high_watermark"],
                           partition["log_end_offset"]), (0, 3, 3))
 
+    def test_delete_records_as_any_client_asks_for_it(self):
+        topic, leader = self.new_topic("--replication-factor", "3")
+        for i in range(10):
+            self.produce(leader, topic, records=[{"value": b"%d" % i}])
+
+        def delete(broker, **what):
+            return broker.call("conclave.v1.AdminService", "DeleteRecords",
+                               partitions=[dict(topic=topic, partition=0, **what)]).partitions[0]
+        deleted = delete(leader, before_offset=4)
+        self.assertEqual((deleted.error.code, deleted.log_start_offset), (0, 4))
+        self.assertEqual(self.fetch(leader, topic, 3).error.code, OUT_OF_RANGE)
+        self.assertEqual(self.offsets(leader, topic, spec=1).offset, 4)
+        self.assertEqual(self.fetch(leader, topic, 4, decode=True).records[0].value, b"4")
+        beyond = delete(leader, before_offset=11)
+        self.assertEqual((beyond.error.code, beyond.log_start_offset), (OUT_OF_RANGE, -1))
+        self.assertIn("the high watermark is 10", beyond.error.message)
+        other = next(broker for broker in self.brokers.values() if broker is not leader)
+        refused = delete(other, before_offset=5)
+        self.assertEqual(refused.error.code, NOT_LEADER)
+        self.assertIs(self.brokers[refused.error.hint.node_id], leader)
+
     def test_dump_shows_segments_and_indexes(self):
         topic, leader = self.new_topic("--replication-factor", "1", "--config",
                                        "index.interval.bytes=1")

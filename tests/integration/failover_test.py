@@ -2,6 +2,7 @@
 
 import collections
 import json
+import os
 import subprocess
 import threading
 import time
@@ -122,6 +123,28 @@ class FailoverTest(unittest.TestCase):
         for old, new in zip(before, self.partitions()):
             self.assertGreater(new["leader_epoch"], old["leader_epoch"])
         self.wait_until_in_sync()
+
+    def test_deleted_records_stay_deleted_when_all_are_killed(self):
+        self.cluster.must("topic", "create", "d")
+        lines = os.path.join(self.cluster.dir, "lines")
+        with open(lines, "w", encoding="utf-8") as file:
+            file.write("".join(f"{i}\n" for i in range(10)))
+        self.cluster.must("produce", "d", "--file", lines)
+        arguments = ("topic", "delete-records", "d", "--partition", "0", "--before")
+        self.assertEqual(self.cluster.json(*arguments, "4"), {"partitions": [
+            {"topic": "d", "partition": 0, "log_start_offset": 4}]})
+        refused = self.cluster.cli(*arguments, "11")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("OFFSET_OUT_OF_RANGE", refused.stderr)
+        for wrong in ("-2", "x", "", "9" * 20):
+            self.assertEqual(self.cluster.cli(*arguments, wrong).returncode, 2, wrong)
+        self.cluster.kill()
+        self.cluster.restart()
+        self.assertEqual(self.cluster.must("consume", "d", "--from-beginning", "--exit-at-end"),
+                         "4\n5\n6\n7\n8\n9\n")
+        self.assertRegex(self.cluster.must(*arguments, "end"), r"\nd +0 +10\n")
+        self.assertEqual(self.cluster.json(*arguments, "-1")["partitions"][0]["log_start_offset"],
+                         10)
 
     def test_a_broker_is_stopped_cleanly_under_load(self):
         count, keys = 6_000, 60

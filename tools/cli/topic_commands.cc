@@ -6,6 +6,7 @@
 #include "common/error/error.h"
 #include "tools/cli/admin_session.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/delete_records_command.h"
 #include "tools/cli/option_checks.h"
 
 namespace conclave::tools {
@@ -349,6 +350,7 @@ void AddTopicCommands(CLI::App& app, const Globals& globals, Run& run) {
   });
 
   AddElectLeaderCommand(*topic, globals, run);
+  AddDeleteRecords(*topic, globals, run);
 }
 
 }  // namespace conclave::tools

@@ -38,6 +38,7 @@ class FaultFile : public File {
       return status;
     }
     inode_->now += content;
+    inode_->last_written = fs_.wall_now_;
     return absl::OkStatus();
   }
 
@@ -50,6 +51,7 @@ class FaultFile : public File {
     if (absl::Status status = fs_.Operate(path_); !status.ok()) return status;
     CHECK_LE(size, inode_->now.size());
     inode_->now.resize(size);
+    inode_->last_written = fs_.wall_now_;
     return absl::OkStatus();
   }
 
@@ -60,6 +62,8 @@ class FaultFile : public File {
     inode_->synced = inode_->now;
     return absl::OkStatus();
   }
+
+  absl::StatusOr<WallTime> LastWritten() const override { return inode_->last_written; }
 
  private:
   FaultFileSystem& fs_;

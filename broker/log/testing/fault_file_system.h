@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/fs/file_system.h"
 #include "common/random/random.h"
+#include "common/types/time.h"
 
 namespace conclave {
 
@@ -37,6 +38,8 @@ class FaultFileSystem : public FileSystem {
   // The next sync of a file fails.
   void FailNextSync() { fail_next_sync_ = true; }
   uint64_t syncs() const { return syncs_; }
+  // When files are written from now on.
+  void SetWallTime(WallTime now) { wall_now_ = now; }
 
   // Changes contents behind everyone's back, durably.
   void Change(const std::string& path, const std::function<void(std::string&)>& change);
@@ -61,6 +64,7 @@ class FaultFileSystem : public FileSystem {
   struct Inode {
     std::string now;
     std::string synced;
+    WallTime last_written;
   };
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
   // A change of names that no directory sync has covered yet.
@@ -82,6 +86,7 @@ class FaultFileSystem : public FileSystem {
   uint64_t operations_ = 0;
   uint64_t syncs_ = 0;
   std::optional<uint64_t> die_at_;
+  WallTime wall_now_;
   bool disk_full_ = false;
   bool fail_next_sync_ = false;
 };

@@ -56,6 +56,9 @@ LogConfig SmallSegments();
 // The path of a segment's file.
 std::string PathOf(Offset base, const char* suffix);
 
+// Where the first segment there begins; some. The log may start within it.
+Offset FirstSegment(FileSystem& fs);
+
 // The same batch with four bytes of its last value chosen so that its CRC is `crc`.
 Buffer WithCrc(const Buffer& batch, uint32_t crc);
 

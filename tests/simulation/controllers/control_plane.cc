@@ -84,6 +84,7 @@ ControlPlane::ControlPlane(const Random& random, const Options& options)
     } else {
       SimFileSystem::Options disk;
       disk.zero_tails = options.zero_tails;
+      disk.clock = host(node).clock.get();
       host(node).fs = std::make_unique<SimFileSystem>(disk);
       CHECK(CreateDirectories(*host(node).fs, kDataDir).ok());
     }
