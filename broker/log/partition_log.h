@@ -145,8 +145,9 @@ class PartitionLog {
   absl::Status TruncateTo(Offset offset);
 
   // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the
-  // leader's begins. Durable when it returns.
-  absl::Status ResetTo(Offset offset);
+  // leader's begins. Durable when it returns. `producers`: what the leader remembers of those whose
+  // batches its log no longer has.
+  absl::Status ResetTo(Offset offset, const ProducerState::Producers& producers);
 
   // Removes whole segments that end at `offset` or before, but never the last one: for a follower
   // whose leader's log starts there. Removes none while a sync is in flight: ask again.

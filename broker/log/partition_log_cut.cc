@@ -67,7 +67,7 @@ absl::Status PartitionLog::ReplayProducers() {
   return absl::OkStatus();
 }
 
-absl::Status PartitionLog::ResetTo(Offset offset) {
+absl::Status PartitionLog::ResetTo(Offset offset, const ProducerState::Producers& producers) {
   if (!failure_.ok()) return failure_;
   LOG(INFO) << directory_ << ": drops [" << log_start() << ", " << log_end() << ") and starts at "
             << offset;
@@ -77,8 +77,9 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   absl::Status announced = AnnounceTruncation(fs_, directory_, std::min(offset, durable_));
   if (!announced.ok()) return announced;
   truncation_announced_ = true;
-  if (absl::Status status = AnnounceReset(fs_, directory_, offset); !status.ok()) return status;
-  auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes);
+  announced = AnnounceReset(fs_, directory_, offset, producers);
+  if (!announced.ok()) return announced;
+  auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes, producers);
   if (!segment.ok()) {
     failure_ = segment.status();
     return failure_;
@@ -91,7 +92,7 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   dirty_.clear();
   directory_dirty_ = false;
   durable_ = offset;
-  return derived_->Reset(offset);
+  return derived_->Reset(offset, producers);
 }
 
 // Oldest first, each name gone durably before the next: after a crash the log has no gap. Before

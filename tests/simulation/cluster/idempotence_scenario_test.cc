@@ -456,6 +456,24 @@ TEST_P(IdempotenceScenario, R32RepeatsAreFoundAfterRetentionTookThem) {
   ExpectGoesOn(cluster_.LeaderOf("t", 0));
 }
 
+// A replica whose log begins where the leader's does has never seen them, or has dropped them.
+TEST_P(IdempotenceScenario, R32RepeatsAreFoundByAReplicaThatBeganAnewAfterRetention) {
+  LoseFiveAnswers({{"segment.bytes", "1024"}, {"retention.bytes", "3000"}});
+  const int away = Others(cluster_.LeaderOf("t", 0)).front();
+  plane().Crash(away);
+  for (int i = 0; i < 100; ++i) SendAndWait(cluster_.LeaderOf("t", 0), "v" + std::to_string(i));
+  AwaitRemoval();
+  plane().Start(away);
+  AwaitWhole();
+  EXPECT_EQ(cluster_.counters().begun_anew, 1u);
+  MakeLead(away);
+  ExpectAllOfIt(away);
+  EndAndStartAll([this](int node) { plane().Crash(node); });
+  MakeLead(away);
+  ExpectAllOfIt(away);
+  ExpectGoesOn(away);
+}
+
 TEST_P(IdempotenceScenario, R32RepeatsAreFoundAfterRestarts) {
   LoseFiveAnswers();
   StopAndStartInTurn();
