@@ -183,7 +183,7 @@ class DoomedLog {
     entries_.clear();
     durable_ = Offset(0);
     start_max_ = std::max(start_max_, to);
-    return log_->ResetTo(to).ok();
+    return log_->ResetTo(to, {}).ok();
   }
 
   bool Step() {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "broker/log/producer_json.h"
 #include "broker/log/sealed_json.h"
 #include "common/error/error.h"
 
@@ -52,17 +53,8 @@ absl::Status DerivedState::LoadProducers() {
   const auto json = ReadSealedJson(fs_, path, kVersion);
   if (!json.ok()) return MeansRebuild(json.status(), path) ? absl::OkStatus() : json.status();
   try {
-    for (const auto& entry : json->at("producers")) {
-      ProducerState::Producer producer;
-      producer.forgot = entry.at("forgot").get<bool>();
-      for (const auto& batch : entry.at("batches")) {
-        producer.batches.push_back({ProducerEpoch(batch.at(0).get<int16_t>()),
-                                    batch.at(1).get<int32_t>(), batch.at(2).get<int32_t>(),
-                                    Offset(batch.at(3).get<int64_t>()),
-                                    Offset(batch.at(4).get<int64_t>())});
-      }
-      if (producer.batches.empty()) continue;
-      producers_.Restore(ProducerId(entry.at("id").get<int64_t>()), std::move(producer));
+    for (auto& [id, producer] : ProducersFromJson(json->at("producers"))) {
+      producers_.Restore(id, std::move(producer));
     }
     producers_through_ = Offset(json->at("through").get<int64_t>());
   } catch (const nlohmann::json::exception& e) {
@@ -92,19 +84,9 @@ absl::Status DerivedState::StoreEpochs(Offset through) {
 }
 
 absl::Status DerivedState::StoreProducers(Offset through) {
-  nlohmann::json entries = nlohmann::json::array();
-  for (const auto& [id, producer] : producers_.producers()) {
-    nlohmann::json batches = nlohmann::json::array();
-    for (const RememberedBatch& batch : producer.batches) {
-      batches.push_back({batch.epoch.value(), batch.first_sequence, batch.last_sequence,
-                         batch.first_offset.value(), batch.last_offset.value()});
-    }
-    entries.push_back(
-        {{"id", id.value()}, {"forgot", producer.forgot}, {"batches", std::move(batches)}});
-  }
-  absl::Status status =
-      WriteSealedJson(fs_, JoinPath(directory_, kProducersFile), kVersion,
-                      {{"producers", std::move(entries)}, {"through", through.value()}});
+  absl::Status status = WriteSealedJson(
+      fs_, JoinPath(directory_, kProducersFile), kVersion,
+      {{"producers", ProducersToJson(producers_.producers())}, {"through", through.value()}});
   if (status.ok()) producers_through_ = through;
   return status;
 }
@@ -178,9 +160,10 @@ absl::StatusOr<bool> DerivedState::TruncateTo(Offset end) {
   return replay;
 }
 
-absl::Status DerivedState::Reset(Offset start) {
+absl::Status DerivedState::Reset(Offset start, const ProducerState::Producers& producers) {
   epochs_.Clear();
   producers_.Clear();
+  for (const auto& [id, producer] : producers) producers_.Restore(id, producer);
   epochs_noted_ = producers_noted_ = start;
   if (absl::Status status = StoreEpochs(start); !status.ok()) return status;
   return StoreProducers(start);

@@ -40,7 +40,8 @@ class DerivedState {
   absl::StatusOr<bool> TruncateTo(Offset end);
   // The log begins at `start` now, and ends at `log_end`.
   void TrimTo(Offset start, Offset log_end);
-  absl::Status Reset(Offset start);
+  // The log is empty, and begins at `start`; `producers`: what is known of those before.
+  absl::Status Reset(Offset start, const ProducerState::Producers& producers);
   // Producers are noted again, from the log's start: Note every batch between the two.
   void BeginReplay(Offset log_start);
   void EndReplay() { producers_.EndReplay(); }

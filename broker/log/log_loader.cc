@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "broker/log/log_damage.h"
+#include "broker/log/producer_json.h"
 #include "broker/log/sealed_json.h"
 #include "common/error/error.h"
 
@@ -32,6 +33,18 @@ absl::StatusOr<std::optional<Offset>> Announced(FileSystem& fs, const std::strin
     return BadSealedJson(path, "offset is missing");
   }
   return Offset(offset->get<int64_t>());
+}
+
+absl::StatusOr<ProducerState::Producers> ProducersOfReset(FileSystem& fs, const std::string& path) {
+  const auto json = ReadSealedJson(fs, path, kVersion);
+  if (!json.ok()) return json.status();
+  const auto producers = json->find("producers");
+  if (producers == json->end()) return ProducerState::Producers();
+  try {
+    return ProducersFromJson(*producers);
+  } catch (const nlohmann::json::exception& e) {
+    return BadSealedJson(path, e.what());
+  }
 }
 
 absl::StatusOr<std::set<Offset>> SegmentBases(FileSystem& fs, const std::string& directory) {
@@ -93,7 +106,10 @@ absl::Status Loader::ReadAnnouncements() {
   if (!reset.ok()) return reset.status();
   if (*reset) {
     recovery_point_ = **reset;
-    const auto done = CarryOutReset(fs_, directory_, **reset, options_.index_interval_bytes);
+    const auto producers = ProducersOfReset(fs_, JoinPath(directory_, kLogResetFile));
+    if (!producers.ok()) return producers.status();
+    const auto done =
+        CarryOutReset(fs_, directory_, **reset, options_.index_interval_bytes, *producers);
     if (!done.ok()) return done.status();
   }
   const auto truncated = Announced(fs_, JoinPath(directory_, kTruncatedToFile));
@@ -185,7 +201,7 @@ absl::Status Loader::CheckStart() {
 }
 
 absl::Status Loader::BeginAt(Offset start) {
-  const auto segment = CarryOutReset(fs_, directory_, start, options_.index_interval_bytes);
+  const auto segment = CarryOutReset(fs_, directory_, start, options_.index_interval_bytes, {});
   if (!segment.ok()) return segment.status();
   bases_.insert(start);
   log_.start = start;
@@ -282,8 +298,10 @@ absl::Status AnnounceTruncation(FileSystem& fs, const std::string& directory, Of
   return Announce(fs, JoinPath(directory, kTruncatedToFile), offset);
 }
 
-absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset) {
-  return Announce(fs, JoinPath(directory, kLogResetFile), offset);
+absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset,
+                           const ProducerState::Producers& producers) {
+  return WriteSealedJson(fs, JoinPath(directory, kLogResetFile), kVersion,
+                         {{"offset", offset.value()}, {"producers", ProducersToJson(producers)}});
 }
 
 absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset offset) {
@@ -291,8 +309,8 @@ absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset 
 }
 
 absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std::string& directory,
-                                                       Offset offset,
-                                                       int64_t index_interval_bytes) {
+                                                       Offset offset, int64_t index_interval_bytes,
+                                                       const ProducerState::Producers& producers) {
   const auto bases = SegmentBases(fs, directory);
   if (!bases.ok()) return bases.status();
   for (auto it = bases->rbegin(); it != bases->rend(); ++it) {
@@ -300,7 +318,7 @@ absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std
   }
   // What the log says of itself belongs to the batches that went.
   DerivedState derived(fs, directory);
-  if (absl::Status status = derived.Reset(offset); !status.ok()) return status;
+  if (absl::Status status = derived.Reset(offset, producers); !status.ok()) return status;
   auto segment = Segment::Create(fs, directory, offset, index_interval_bytes);
   if (!segment.ok()) return segment;
   if (absl::Status status = fs.SyncDirectory(directory); !status.ok()) return status;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/log/derived_state.h"
+#include "broker/log/producer_state.h"
 #include "broker/log/segment.h"
 #include "common/fs/file_system.h"
 #include "common/types/ids.h"
@@ -63,14 +64,17 @@ absl::StatusOr<LoadedLog> LoadLog(FileSystem& fs, const std::string& directory,
 
 // Writes the announcements.
 absl::Status AnnounceTruncation(FileSystem& fs, const std::string& directory, Offset offset);
-absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset);
+// `producers`: known of those whose batches the log will not have.
+absl::Status AnnounceReset(FileSystem& fs, const std::string& directory, Offset offset,
+                           const ProducerState::Producers& producers);
 // The log begins at `offset`, which is durable there, though segments may go further back. Before
 // those below it are removed: a start tells what retention took from what somebody else did.
 absl::Status StoreLogStart(FileSystem& fs, const std::string& directory, Offset offset);
 // Removes all segments, newest first, and makes an empty one; stores the new log start; then takes
 // the announcement back.
 absl::StatusOr<std::unique_ptr<Segment>> CarryOutReset(FileSystem& fs, const std::string& directory,
-                                                       Offset offset, int64_t index_interval_bytes);
+                                                       Offset offset, int64_t index_interval_bytes,
+                                                       const ProducerState::Producers& producers);
 
 }  // namespace conclave
 

@@ -213,7 +213,7 @@ class Model {
   void Reset() {
     start_ = Offset(random_.Between(0, 2 * end().value() + 1));
     entries_.clear();
-    ASSERT_TRUE(log_->ResetTo(start_).ok());
+    ASSERT_TRUE(log_->ResetTo(start_, {}).ok());
   }
 
   void Reopen(bool clean) {

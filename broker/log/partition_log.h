@@ -146,8 +146,9 @@ class PartitionLog {
   absl::Status TruncateTo(Offset offset);
 
   // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the
-  // leader's begins. Durable when it returns.
-  absl::Status ResetTo(Offset offset);
+  // leader's begins. Durable when it returns. `producers`: what the leader remembers of those whose
+  // batches its log no longer has.
+  absl::Status ResetTo(Offset offset, const ProducerState::Producers& producers);
 
   // The log starts at `offset`, or at durable_offset() if that is less, unless it starts later
   // already; durable when it returns. Whole segments below go, the newest too, which is rolled

@@ -19,7 +19,7 @@ absl::Status PartitionLog::TruncateTo(Offset offset) {
       offset, [&](const BatchHeader& header) { end = header.base_offset; });
   if (!found.ok()) return found;
   // Of the batch within which the log starts nothing stays, and nothing comes before it.
-  if (end < log_start()) return ResetTo(log_start());
+  if (end < log_start()) return ResetTo(log_start(), producers().Below(end));
   LOG(INFO) << directory_ << ": truncates from " << log_end() << " to " << end;
   ++generation_;
   if (end < durable_) {
@@ -69,7 +69,7 @@ absl::Status PartitionLog::ReplayProducers() {
   return absl::OkStatus();
 }
 
-absl::Status PartitionLog::ResetTo(Offset offset) {
+absl::Status PartitionLog::ResetTo(Offset offset, const ProducerState::Producers& producers) {
   if (!failure_.ok()) return failure_;
   LOG(INFO) << directory_ << ": drops [" << log_start() << ", " << log_end() << ") and starts at "
             << offset;
@@ -79,8 +79,9 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   absl::Status announced = AnnounceTruncation(fs_, directory_, std::min(offset, durable_));
   if (!announced.ok()) return announced;
   truncation_announced_ = true;
-  if (absl::Status status = AnnounceReset(fs_, directory_, offset); !status.ok()) return status;
-  auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes);
+  announced = AnnounceReset(fs_, directory_, offset, producers);
+  if (!announced.ok()) return announced;
+  auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes, producers);
   if (!segment.ok()) {
     failure_ = segment.status();
     return failure_;
@@ -94,7 +95,7 @@ absl::Status PartitionLog::ResetTo(Offset offset) {
   directory_dirty_ = false;
   log_start_ = offset;
   durable_ = offset;
-  return derived_->Reset(offset);
+  return derived_->Reset(offset, producers);
 }
 
 }  // namespace conclave

@@ -99,6 +99,16 @@ bool ProducerState::TruncateTo(Offset end) {
   return incomplete;
 }
 
+ProducerState::Producers ProducerState::Below(Offset end) const {
+  Producers below = producers_;
+  for (auto it = below.begin(); it != below.end();) {
+    std::erase_if(it->second.batches,
+                  [&](const RememberedBatch& batch) { return batch.last_offset >= end; });
+    it = it->second.batches.empty() ? below.erase(it) : std::next(it);
+  }
+  return below;
+}
+
 void ProducerState::BeginReplay() {
   before_replay_ = std::move(producers_);
   producers_.clear();

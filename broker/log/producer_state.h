@@ -68,7 +68,10 @@ class ProducerState {
 
     friend bool operator==(const Producer&, const Producer&) = default;
   };
-  const std::map<ProducerId, Producer>& producers() const { return producers_; }
+  using Producers = std::map<ProducerId, Producer>;
+  const Producers& producers() const { return producers_; }
+  // What is remembered of batches below `end`: all that a log which begins there does not show.
+  Producers Below(Offset end) const;
   // From a snapshot.
   void Restore(ProducerId id, Producer producer);
 
@@ -76,8 +79,8 @@ class ProducerState {
   void Bound();
 
   const size_t max_producers_;
-  std::map<ProducerId, Producer> producers_;
-  std::map<ProducerId, Producer> before_replay_;
+  Producers producers_;
+  Producers before_replay_;
 };
 
 }  // namespace conclave

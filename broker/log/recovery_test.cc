@@ -6,6 +6,7 @@
 
 #include "broker/log/derived_state.h"
 #include "broker/log/log_damage.h"
+#include "broker/log/log_loader.h"
 #include "broker/log/partition_log.h"
 #include "broker/log/testing/fault_file_system.h"
 #include "broker/log/testing/log_testing.h"
@@ -345,10 +346,31 @@ TEST(RecoveryTest, AResetStoresWhereTheLogStarts) {
   Filled filled(34);
   auto log = Open(filled.fs, filled.config, filled.end, true);
   for (const Offset to : {filled.end + 100, Offset(7), Offset(0)}) {
-    ASSERT_TRUE(log->ResetTo(to).ok());
+    ASSERT_TRUE(log->ResetTo(to, {}).ok());
     log = Open(filled.fs, filled.config, to);
     EXPECT_EQ(log->log_start(), to);
   }
+}
+
+// What is known of producers from before the log's start outlives a crash at any step.
+TEST(RecoveryTest, R32AResetThatAPowerLossInterruptsKeepsItsProducers) {
+  const ProducerState::Producers producers = {
+      {ProducerId(70), {{{ProducerEpoch(2), 5, 6, Offset(90), Offset(91)}}, true}}};
+  Filled filled(35);
+  const Offset to = filled.end + 100;
+  ASSERT_TRUE(AnnounceReset(filled.fs, kDirectory, to, producers).ok());
+  for (int i = 0; i < 2; ++i) {
+    auto log = Open(filled.fs, filled.config, filled.end);
+    EXPECT_EQ(log->log_start(), to);
+    EXPECT_EQ(log->producers().producers(), producers);
+  }
+  auto log = Open(filled.fs, filled.config, to);
+  ASSERT_TRUE(log->ResetTo(to + 7, {}).ok());
+  EXPECT_TRUE(log->producers().producers().empty());
+  ASSERT_TRUE(log->ResetTo(to + 8, producers).ok());
+  EXPECT_EQ(log->producers().producers(), producers);
+  log = Open(filled.fs, filled.config, to);
+  EXPECT_EQ(log->producers().producers(), producers);
 }
 
 TEST(RecoveryTest, R27LastSegmentOrAllOfThemMissing) {

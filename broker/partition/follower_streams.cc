@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "broker/partition/remembered_producers.h"
 #include "common/buffer/buffer.h"
 #include "common/error/error.h"
 
@@ -14,6 +15,13 @@ namespace conclave::broker {
 
 using replication::LeaderReplica;
 using replication::Session;
+
+namespace {
+
+// Of answers in a message, or one that is larger.
+constexpr size_t kAnswerBytes = size_t{1} << 20;
+
+}  // namespace
 
 class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
  public:
@@ -62,9 +70,14 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   void Flush() {
     while (!closing_ && stream_->pending_bytes() == 0) {
       v1::LeaderMessage message;
-      for (v1::LeaderPartition& answer : std::exchange(answers_, {})) {
-        *message.add_partitions() = std::move(answer);
+      // Each may tell of many producers.
+      size_t bytes = 0;
+      auto answer = answers_.begin();
+      for (; answer != answers_.end() && bytes < kAnswerBytes; ++answer) {
+        bytes += answer->ByteSizeLong();
+        *message.add_partitions() = std::move(*answer);
       }
+      answers_.erase(answers_.begin(), answer);
       Gather(message);
       if (message.partitions_size() == 0) return;
       last_sent_ = Now();
@@ -159,10 +172,10 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       answer = replica->leader()->Positioned(position, Now());
       owner_.partitions_.touch(*replica);
     }
-    Answer(id, proto, answer);
+    Answer(id, replica, proto, answer);
   }
 
-  void Answer(const PartitionId& id, const v1::FollowerPosition& position,
+  void Answer(const PartitionId& id, const Replica* replica, const v1::FollowerPosition& position,
               const LeaderReplica::Answer& answer) {
     if (std::holds_alternative<LeaderReplica::Agreed>(answer)) {
       sessions_[id] = Session(position.session());
@@ -182,6 +195,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       partition.mutable_divergence()->set_end_offset(end->end.value());
     } else if (const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer)) {
       partition.set_begin_at(begin->log_start.value());
+      *partition.mutable_producers() =
+          ProducersToProto(replica->log().producers().Below(begin->log_start));
     } else {
       *partition.mutable_error() = ErrorFromStatus(std::get<absl::Status>(answer));
     }

@@ -203,7 +203,8 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
                                     {LeaderEpoch(partition.divergence().leader_epoch()),
                                      Offset(partition.divergence().end_offset())});
     } else if (partition.has_begin_at()) {
-      next = follower->OnBeginAt(session, epoch, Offset(partition.begin_at()));
+      next =
+          follower->OnBeginAt(session, epoch, Offset(partition.begin_at()), partition.producers());
     } else {
       next = follower->OnData(
           session, epoch,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "broker/log/log_damage.h"
+#include "broker/partition/remembered_producers.h"
 #include "common/error/error.h"
 #include "common/record/batch_check.h"
 
@@ -243,12 +244,12 @@ absl::Status Replica::TruncateTo(Offset end) {
   return log_->TruncateTo(end);
 }
 
-absl::Status Replica::ResetTo(Offset offset) {
+absl::Status Replica::ResetTo(Offset offset, const v1::RememberedProducers& producers) {
   LOG(WARNING) << name_ << ": begins anew at " << offset
                << ", where the leader's log begins; it had "
                << "come to " << log_->log_end();
   ++cuts_;
-  return log_->ResetTo(offset);
+  return log_->ResetTo(offset, ProducersFromProto(producers));
 }
 
 absl::Status Replica::Append(const Buffer& batches) {

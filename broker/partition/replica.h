@@ -148,7 +148,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   LeaderEpoch last_epoch() const override { return log_->last_epoch(); }
   Offset log_start() const override { return log_->log_start(); }
   absl::Status TruncateTo(Offset end) override;
-  absl::Status ResetTo(Offset offset) override;
+  absl::Status ResetTo(Offset offset, const v1::RememberedProducers& producers) override;
   absl::Status RemoveBefore(Offset offset) override;
   absl::Status Append(const Buffer& batches) override;
 

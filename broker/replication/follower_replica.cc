@@ -50,7 +50,8 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
 }
 
 FollowerReplica::Next FollowerReplica::OnBeginAt(Session session, LeaderEpoch leader_epoch,
-                                                 Offset log_start) {
+                                                 Offset log_start,
+                                                 const v1::RememberedProducers& producers) {
   if (!IsCurrent(session, leader_epoch)) return Dropped{};
   if (log_start < high_watermark_) {
     open_ = false;
@@ -61,7 +62,7 @@ FollowerReplica::Next FollowerReplica::OnBeginAt(Session session, LeaderEpoch le
                                log_start.value(), ", and here records up to ",
                                high_watermark_.value(), " are known to be committed"))};
   }
-  if (absl::Status reset = log_.ResetTo(log_start); !reset.ok()) {
+  if (absl::Status reset = log_.ResetTo(log_start, producers); !reset.ok()) {
     open_ = false;
     return Stopped{reset};
   }

@@ -8,6 +8,7 @@
 #include "broker/replication/types.h"
 #include "common/buffer/buffer.h"
 #include "common/types/ids.h"
+#include "conclave/v1/replication.pb.h"
 
 namespace conclave::replication {
 
@@ -28,8 +29,9 @@ class FollowerLog {
   // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
   // begun after the cut is done.
   virtual absl::Status TruncateTo(Offset end) = 0;
-  // Drops everything; the log starts and ends at `offset`, durably.
-  virtual absl::Status ResetTo(Offset offset) = 0;
+  // Drops everything; the log starts and ends at `offset`, durably, and knows what the leader
+  // remembers of producers before it.
+  virtual absl::Status ResetTo(Offset offset, const v1::RememberedProducers& producers) = 0;
   // The log begins at `offset`, as the leader's does; at once, or as soon as what is below it is
   // durable.
   virtual absl::Status RemoveBefore(Offset offset) = 0;
@@ -79,7 +81,8 @@ class FollowerReplica {
   Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
   // This log has nothing that the leader's still has.
-  Next OnBeginAt(Session session, LeaderEpoch leader_epoch, Offset log_start);
+  Next OnBeginAt(Session session, LeaderEpoch leader_epoch, Offset log_start,
+                 const v1::RememberedProducers& producers);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
   // What there is to acknowledge since the last call: after data or a round, and whenever the log's

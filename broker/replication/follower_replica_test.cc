@@ -35,7 +35,8 @@ class FakeLog : public FollowerLog {
     durable = std::min(durable, end.value());
     return absl::OkStatus();
   }
-  absl::Status ResetTo(Offset offset) override {
+  absl::Status ResetTo(Offset offset, const v1::RememberedProducers& producers) override {
+    remembered = producers.producers_size();
     epochs = std::string(static_cast<size_t>(offset.value()), '0');
     durable = offset.value();
     start = offset;
@@ -54,6 +55,7 @@ class FakeLog : public FollowerLog {
   std::string epochs;
   int64_t durable = 0;
   Offset start;
+  int remembered = 0;
   bool fails = false;
 };
 
@@ -178,17 +180,20 @@ TEST_F(FollowerReplicaTest, ALogThatEndsBeforeTheLeadersBeginsAnewThere) {
   FollowerReplica follower = Make("1122", 2);
   follower.Begin();
   EXPECT_TRUE(std::holds_alternative<FollowerReplica::Dropped>(
-      follower.OnBeginAt(Session(7), LeaderEpoch(5), Offset(9))));
-  const auto next = follower.OnBeginAt(Session(8), LeaderEpoch(5), Offset(9));
+      follower.OnBeginAt(Session(7), LeaderEpoch(5), Offset(9), {})));
+  v1::RememberedProducers producers;
+  producers.add_producers()->set_id(7);
+  const auto next = follower.OnBeginAt(Session(8), LeaderEpoch(5), Offset(9), producers);
   const auto* position = std::get_if<FollowerReplica::Position>(&next);
   ASSERT_NE(position, nullptr);
   EXPECT_EQ(position->session, Session(9));
   EXPECT_EQ(position->log.end, Offset(9));
   EXPECT_EQ(follower.high_watermark(), Offset(9));
   EXPECT_EQ(log_.start, Offset(9));
+  EXPECT_EQ(log_.remembered, 1);
   // What is known to be committed a leader has, or has removed: nothing is dropped.
   EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(
-      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(8))));
+      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(8), {})));
   EXPECT_EQ(log_.position().end, Offset(9));
 }
 

@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_TESTS_SIMULATION_CLUSTER_NEMESIS_H_
 #define CONCLAVE_TESTS_SIMULATION_CLUSTER_NEMESIS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,8 @@ class Nemesis : public FaultSchedule {
   const std::string topic_;
   const std::vector<std::string> clients_;
   GroupWorkload* const group_;
+  // By how much nodes' wall clocks have been set wrong.
+  std::map<int, Duration> clock_errors_;
 };
 
 }  // namespace conclave::cluster_sim

@@ -77,6 +77,7 @@ void ProducerWorkload::Delivered(size_t send, const Delivery& delivery) {
   --open_;
   history::Send& sent = recorder_.At<history::Send>(send);
   sent.complete = recorder_.Now();
+  if (!delivery.status.ok()) last_failure_ = delivery.status;
   if (delivery.status.ok()) {
     ++counters_.acknowledged;
     counters_.duplicates += delivery.duplicate;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "client/producer/producer.h"
 #include "common/random/random.h"
 #include "tests/simulation/cluster/client_host.h"
@@ -40,6 +41,8 @@ class ProducerWorkload {
   bool idle() const { return open_ == 0; }
 
   const Counters& counters() const { return counters_; }
+  // Of the last record that was not acknowledged.
+  const absl::Status& last_failure() const { return last_failure_; }
 
  private:
   void Next();
@@ -59,6 +62,7 @@ class ProducerWorkload {
   uint64_t open_ = 0;
   uint64_t last_value_ = 0;
   Counters counters_;
+  absl::Status last_failure_;
 };
 
 }  // namespace conclave::cluster_sim

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/error/error.h"
 #include "common/random/random.h"
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/consumer_workload.h"
@@ -141,9 +142,14 @@ class Run : private control_sim::ControlPlane::Observer {
     const uint64_t acknowledged = Acknowledged();
     const uint64_t committed = offsets_->counters().committed;
     const uint64_t read = offsets_->counters().read;
+    if (!Await(Duration::Seconds(30), "a whole cluster acknowledged nothing",
+               [&] { return Acknowledged() > acknowledged; })) {
+      for (const auto& producer : producers_) {
+        cluster_.plane().Say(producer->name() + ": " + Describe(producer->last_failure()));
+      }
+      return;
+    }
     const bool serves =
-        Await(Duration::Seconds(30), "a whole cluster acknowledged nothing",
-              [&] { return Acknowledged() > acknowledged; }) &&
         Await(Duration::Seconds(30), "a whole cluster committed or read no offset", [&] {
           return offsets_->counters().committed > committed && offsets_->counters().read > read;
         });

@@ -29,7 +29,9 @@ class SimLog : public replication::LeaderLog, public replication::FollowerLog {
   replication::EpochEnd EndOfEpoch(LeaderEpoch epoch) const override;
   // Nothing is ever removed.
   Offset log_start() const override { return Offset(0); }
-  absl::Status ResetTo(Offset) override { return absl::InternalError("nothing was removed"); }
+  absl::Status ResetTo(Offset, const v1::RememberedProducers&) override {
+    return absl::InternalError("nothing was removed");
+  }
   absl::Status RemoveBefore(Offset) override { return absl::OkStatus(); }
   absl::Status TruncateTo(Offset end) override;
   absl::Status Append(const Buffer& batches) override;
