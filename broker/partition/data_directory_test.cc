@@ -97,9 +97,12 @@ TEST_F(DataDirectoryTest, ADeletedTopicsPartitionIsSetAsideAndMakesRoomForItsSuc
   ASSERT_TRUE(aside.ok()) << aside.status();
   EXPECT_EQ(*aside, "data/deleted/" + ToString(Id()));
   EXPECT_TRUE(directory->Create(Identity(0, successor)).ok());
-  ASSERT_EQ(directory->Deleted()->size(), 1u);
-  EXPECT_TRUE(directory->RemoveDeleted(directory->Deleted()->front()).ok());
-  EXPECT_EQ(directory->Deleted()->size(), 0u);
+  const auto deleted = directory->ListAside(DataDirectory::Aside::kDeleted);
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  ASSERT_EQ(deleted->size(), 1u);
+  EXPECT_EQ(deleted->front().id, Id());
+  EXPECT_TRUE(directory->RemoveAside(DataDirectory::Aside::kDeleted, deleted->front().name).ok());
+  EXPECT_EQ(directory->ListAside(DataDirectory::Aside::kDeleted)->size(), 0u);
   EXPECT_EQ(Names("data/t-0"), std::vector<std::string>{"partition.json"});
 }
 
