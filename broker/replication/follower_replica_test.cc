@@ -112,6 +112,21 @@ TEST_F(FollowerReplicaTest, R14_TruncatesToTheLesserOfBothEndsOfTheEpochAndAsksA
   EXPECT_EQ(follower.high_watermark(), Offset(2));
 }
 
+// kafka#13230: a suffix that the leader has not is never under the mark.
+TEST_F(FollowerReplicaTest, R16_TheMarkRisesOnlyOnceTheLogsAgree) {
+  FollowerReplica follower = Make("3344", 2);
+  follower.Begin();
+  // Of the session before, when the logs were not known to agree.
+  follower.OnData(Session(7), LeaderEpoch(5), Data("", 4));
+  EXPECT_EQ(follower.high_watermark(), Offset(2));
+  follower.OnDivergence(Session(8), LeaderEpoch(5), {LeaderEpoch(3), Offset(3)});
+  EXPECT_EQ(log_.epochs, "33");
+  EXPECT_EQ(follower.high_watermark(), Offset(2));
+  follower.OnData(Session(9), LeaderEpoch(5), Data("5", 4));
+  EXPECT_EQ(log_.epochs, "335");
+  EXPECT_EQ(follower.high_watermark(), Offset(3)) << "no further than its own log";
+}
+
 TEST_F(FollowerReplicaTest, R15_OurEndOfAnEpochThatWeHaveIsTheCut) {
   // The leader has epoch 2 up to 9; ours ended at 2, and 4 is of a reign it never saw.
   FollowerReplica follower = Make("2244");

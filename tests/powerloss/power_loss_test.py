@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import test_main
-from conclave_cluster import runfile
-from power_loss import PowerLoss
+ROOT = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
+sys.path[:0] = [os.path.join(ROOT, "tests/integration"), os.path.join(ROOT, "tests/powerloss")]
+import test_main  # noqa: E402
+from conclave_cluster import runfile  # noqa: E402
+from power_loss import PowerLoss  # noqa: E402
 
 LIBRARY = runfile("tests/powerloss/libsync_journal.so")
 

@@ -16,6 +16,7 @@
 #include "conclave/v1/admin.pb.h"
 #include "conclave/v1/fetch.pb.h"
 #include "tests/simulation/cluster/offsets_workload.h"
+#include "tests/simulation/cluster/recorder.h"
 #include "tests/simulation/cluster/scenario.h"
 
 namespace conclave::cluster_sim {
@@ -245,7 +246,8 @@ TEST_P(DeleteRecords, AConsumerBelowIsResetByItsPolicyAndToldSo) {
 
 TEST_P(DeleteRecords, TheClustersOwnTopicsAreRefused) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
-  OffsetsWorkload offsets(cluster_, cluster_.random(), "t");
+  Recorder recorder(cluster_);
+  OffsetsWorkload offsets(cluster_, cluster_.random(), recorder, "t");
   offsets.Start();
   ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return offsets.counters().committed > 0; }));
   const v1::DeleteRecordsResult refused = Delete(-1, "__consumer_offsets");
