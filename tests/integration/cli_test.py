@@ -35,7 +35,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual(len(topic["topic_id"]), 22)
         self.assertEqual(set(topic["partitions"][0]), {
             "partition", "leader", "leader_epoch", "partition_epoch", "replicas", "isr", "elr",
-            "log_start_offset", "high_watermark", "log_end_offset"})
+            "flush_policy", "log_start_offset", "high_watermark", "log_end_offset"})
         self.assertEqual(sorted(topic["partitions"][0]["replicas"]), [1, 2, 3])
         self.assertEqual(sorted(topic["partitions"][0]["isr"]), [1, 2, 3])
         self.assertEqual(topic["config"]["retention.ms"], {"value": "1000", "origin": "topic"})
@@ -78,7 +78,7 @@ class CliTest(unittest.TestCase):
                 (["--partitions", "-1"], "INVALID_PARTITIONS"),
                 (["--replication-factor", "0"], "INVALID_REPLICATION_FACTOR"),
                 (["--replication-factor", "4"], "INVALID_REPLICATION_FACTOR"),
-                (["--config", "flush.policy=replicated"], "INVALID_CONFIG"),
+                (["--config", "flush.policy=memory"], "INVALID_CONFIG"),
                 (["--config", "retention.mss=5"], "INVALID_CONFIG")):
             self.assertIn(code, self.refused("topic", "create", "counts", *arguments))
         self.refused("topic", "create", "counts", "--partitions", str(2**31), code=2)
