@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
+
+from waiting import wait_until
 
 # Of one command. Generous: a loaded machine is no failure.
 COMMAND_TIMEOUT_S = 120
@@ -26,24 +27,6 @@ def run(*arguments, timeout=COMMAND_TIMEOUT_S, cwd=None, env=None):
     return subprocess.run(
         [str(a) for a in arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, timeout=timeout, cwd=cwd, env=env)
-
-
-def wait_until(condition, what, timeout=60):
-    """Polls until the condition holds and returns what it returned."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what}")
-        _pause()
-
-
-def _pause():
-    # A poll's interval, not a wait for something to have happened by then.
-    import select
-    select.select([], [], [], 0.02)
 
 
 class CommandFailed(AssertionError):

@@ -1,16 +1,22 @@
 """Clusters of real processes that a driver kills, stops, cuts off and brings back: on loopback, or
 with a network namespace a node."""
 
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "powerloss"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [os.path.join(TESTS, "powerloss"), os.path.join(TESTS, "integration")]
 from power_loss import PowerLoss  # noqa: E402
+from waiting import wait_until  # noqa: E402
+
+
+# Of whatever a cluster has to come to. Generous: a loaded machine is no failure.
+LIMIT_S = 120
 
 
 class Programs:
@@ -185,8 +191,8 @@ class Cluster:
         self.network.chosen()
         for node in self.nodes.values():
             node.start()
-        self.wait_until(lambda: len(self.active_brokers()) == len(self.brokers()),
-                        "every broker is active")
+        wait_until(lambda: len(self.active_brokers()) == len(self.brokers()),
+                   "every broker is active", LIMIT_S)
 
     def brokers(self):
         return [n for n in self.nodes.values() if n.name.startswith("b")]
@@ -201,7 +207,6 @@ class Cluster:
                 text=True, timeout=timeout)
         except subprocess.TimeoutExpired:
             return None
-        import json
         return json.loads(result.stdout) if result.returncode == 0 else None
 
     def active_brokers(self):
@@ -219,16 +224,22 @@ class Cluster:
         return bool(answer) and all(len(p["isr"]) == len(p["replicas"])
                                     for p in answer["topics"][0]["partitions"])
 
+    def has_noticed(self, victims):
+        """Whether the others go on without the victims: their sessions are over. Nobody can tell
+        without a quorum of controllers and a broker to ask."""
+        controllers = [v for v in victims if v.startswith("c")]
+        if len(controllers) > 1 or len(victims) - len(controllers) == len(self.brokers()):
+            return True
+        controller = self.active_controller()
+        answer = self.cli("broker", "list")
+        if controller is None or answer is None:
+            return False
+        active = {f"broker-{b['id']}" for b in answer["brokers"] if b["state"] == "active"}
+        return not {*active, controller} & set(victims)
+
     def active_controller(self):
         answer = self.cli("quorum", "status")
         return f"controller-{answer['leader_id']}" if answer and answer["leader_id"] >= 0 else None
-
-    def wait_until(self, condition, what, timeout=120):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not within {timeout} s: {what}")
-            time.sleep(0.1)
 
     def check_up(self):
         """No process ended that nobody ended."""

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nodes import Cluster, Programs  # noqa: E402
+from nodes import Cluster, Programs, wait_until  # noqa: E402
 
 TOPIC = "large"
 PAST_RECOVERY_POINT = 256 << 20
@@ -60,11 +60,11 @@ class Recovery:
         self.produce(self.options.gib << 30)
         # What follows the next checkpoint counts from there.
         before = recovery_point(self.broker.data)
-        self.cluster.wait_until(lambda: recovery_point(self.broker.data) != before,
+        wait_until(lambda: recovery_point(self.broker.data) != before,
                                 "a recovery point", 180)
         at_checkpoint = size_of(self.folder)
         load = self.produce(4 << 30, wait=False)
-        self.cluster.wait_until(
+        wait_until(
             lambda: size_of(self.folder) >= at_checkpoint + PAST_RECOVERY_POINT,
             "256 MiB past the recovery point", 50)
         self.broker.signal(signal.SIGKILL)
@@ -78,7 +78,7 @@ class Recovery:
             file.write("3\n")
         began = time.monotonic()
         self.broker.start()
-        self.cluster.wait_until(self.serves, "it serves again", 300)
+        wait_until(self.serves, "it serves again", 300)
         seconds = time.monotonic() - began
         with open(os.path.join(self.broker.folder, "log"), encoding="utf-8") as file:
             recovered = re.findall(r"(\d+) logs are open, recovered, in (\d+) ms; (\d+) bytes",

@@ -22,13 +22,10 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nodes import Cluster, Namespaces, Programs, must  # noqa: E402
+from nodes import LIMIT_S, Cluster, Namespaces, Programs, must, wait_until  # noqa: E402
 
 TOPIC = "t"
 PARTITIONS = 4
-# Longer than broker.session.timeout.ms and than the lag that takes a follower out of the ISR.
-STOPPED_S = 12
-
 
 class Rounds:
     def __init__(self, options):
@@ -62,7 +59,7 @@ class Rounds:
         self.await_acks(self.options.acks)
         for number in range(1, self.options.rounds + 1):
             self.round(number)
-        self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica is in sync")
+        wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica is in sync", LIMIT_S)
         answer = self.ask("finish")
         if answer != "done":
             raise AssertionError(f"the clients did not come to their end: {answer}")
@@ -86,10 +83,9 @@ class Rounds:
             raise AssertionError(f"{failed} sends have failed")
         return acknowledged
 
-    def await_acks(self, more, timeout=120):
+    def await_acks(self, more):
         goal = self.acks() + more
-        self.cluster.wait_until(lambda: self.acks() >= goal, f"{more} more acknowledgements",
-                                timeout)
+        wait_until(lambda: self.acks() >= goal, f"{more} more acknowledgements", LIMIT_S)
 
     # --- Rounds
 
@@ -104,7 +100,7 @@ class Rounds:
             self.at_leaders += victims[0] in self.cluster.leaders(TOPIC)
             began = time.monotonic_ns()
             self.lose_power(victims)
-            self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync")
+            wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync", LIMIT_S)
             self.powered_down.append((victims[0], began, time.monotonic_ns()))
         else:
             what, victims = self.choose(must_lead=number % 2 == 0)
@@ -113,8 +109,8 @@ class Rounds:
         self.await_acks(1)
         gap = time.monotonic() - healed
         self.longest_gap = max(self.longest_gap, gap)
-        self.cluster.wait_until(lambda: self.acks() >= before + self.options.acks,
-                                f"{self.options.acks} acknowledgements in round {number}")
+        wait_until(lambda: self.acks() >= before + self.options.acks,
+                   f"{self.options.acks} acknowledgements in round {number}", LIMIT_S)
         self.cluster.check_up()
         self.counts[what] = self.counts.get(what, 0) + 1
         print(f"round {number}: {what} {' '.join(victims)}; {self.acks() - before} acknowledged, "
@@ -148,11 +144,18 @@ class Rounds:
             node.signal(signal.SIGKILL)
         for node in nodes:
             node.wait()
-        # At once, within the session, or after it.
-        time.sleep(self.random.choice([0, 0.1, 1, 8]))
+        # At once, within their sessions, or after them.
+        self.hold(victims, self.random.choice([0, 1, 100, None]))
         self.random.shuffle(nodes)
         for node in nodes:
             node.start()
+
+    def hold(self, victims, acks):
+        """Until so many more acknowledgements have come, or the victims' sessions are over; None:
+        not before that."""
+        goal = float("inf") if acks is None else self.acks() + acks
+        wait_until(lambda: self.acks() >= goal or self.cluster.has_noticed(victims),
+                   f"{' '.join(victims)} being missed", LIMIT_S)
 
     kill_many = kill
     kill_all = kill
@@ -165,12 +168,15 @@ class Rounds:
         if code != 0:
             raise AssertionError(f"{node.name} stopped with exit code {code}")
         node.start()
-        self.cluster.wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync")
+        wait_until(lambda: self.cluster.is_whole(TOPIC), "every replica in sync", LIMIT_S)
 
     def stop(self, victims):
         node = self.cluster.nodes[victims[0]]
         node.signal(signal.SIGSTOP)
-        time.sleep(STOPPED_S)
+        # A controller has no session, and nobody misses one that is not active.
+        if node not in self.cluster.brokers():
+            self.await_acks(20_000)
+        self.hold(victims, None)
         node.signal(signal.SIGCONT)
 
     def cut(self, victims, both=True):
@@ -181,7 +187,7 @@ class Rounds:
             self.cluster.network.cut(deaf, mute)
             if both:
                 self.cluster.network.cut(other, victim)
-        time.sleep(self.random.choice([2, STOPPED_S]))
+        self.hold(victims, self.random.choice([1000, 20_000]))
         self.cluster.network.heal()
 
     def cut_one_way(self, victims):
