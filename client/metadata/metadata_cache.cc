@@ -12,6 +12,18 @@
 #include "common/rpc/metadata_methods.h"
 
 namespace conclave {
+namespace {
+
+// Who serves no metadata is no broker: clients were given the wrong addresses.
+absl::Status Explained(const absl::Status& failure) {
+  if (ErrorCodeOf(failure) != v1::UNSUPPORTED_VERSION) return failure;
+  return MakeError(v1::UNSUPPORTED_VERSION,
+                   absl::StrCat(failure.message(),
+                                ". It may be a controller, which serves no data: name brokers "
+                                "instead"));
+}
+
+}  // namespace
 
 MetadataCache::MetadataCache(Options options, Transport& transport, Executor& executor,
                              const Random& random, std::function<void()> changed)
@@ -71,7 +83,7 @@ void MetadataCache::Answered(const std::string& endpoint,
                              absl::StatusOr<v1::GetMetadataResponse> response) {
   asking_ = false;
   const MonotonicTime now = executor_.clock().Now();
-  last_failure_ = response.ok() ? CheckAnswer(*response) : response.status();
+  last_failure_ = response.ok() ? CheckAnswer(*response) : Explained(response.status());
   if (!last_failure_.ok()) {
     not_served_ = ErrorCodeOf(last_failure_) == v1::UNSUPPORTED_VERSION ? not_served_ + 1 : 0;
     VLOG(1) << "metadata from " << endpoint << ": " << Describe(last_failure_);

@@ -71,15 +71,16 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& where
       if (any.UnpackTo(&error) && error.code() != v1::NONE) return StatusFromError(error);
     }
   }
-  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
-    // What gRPC itself answers where no handler is registered; ours have more to say.
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const absl::Status plain(code, absl::StrCat(where, ": ", status.error_message()));
+  // What gRPC itself answers where no handler is registered; ours have more to say.
+  if (absl::IsUnimplemented(plain) && status.error_message().empty()) {
     return MakeError(v1::UNSUPPORTED_VERSION,
                      absl::StrCat(where,
-                                  " does not offer this service; it may be a controller, "
-                                  "which serves no data: name brokers instead"));
+                                  " does not offer this service: it is a server of another kind, "
+                                  "or of another version"));
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      absl::StrCat(where, ": ", status.error_message()));
+  return plain;
 }
 
 }  // namespace conclave::grpc_transport
