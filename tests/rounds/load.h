@@ -16,56 +16,29 @@
 #include "common/random/random.h"
 #include "common/transport/transport.h"
 #include "tests/history/history.h"
+#include "tests/history/recording.h"
 
 namespace conclave::rounds {
 
 // What clients of a cluster of real processes did and were told. All of it happens on `executor`,
 // whose clock is the history's.
-class Record {
+class Record : public history::Recording {
  public:
   // `topic_id` names the topic's logs.
   Record(Executor& executor, std::string topic, std::string topic_id)
-      : executor_(executor), topic_(std::move(topic)), topic_id_(std::move(topic_id)) {}
+      : Recording([&executor] { return (executor.clock().Now() - MonotonicTime()).nanoseconds(); }),
+        topic_(std::move(topic)),
+        topic_id_(std::move(topic_id)) {}
 
-  const history::History& history() const { return history_; }
   const std::string& topic() const { return topic_; }
-  history::Time Now() const { return (executor_.clock().Now() - MonotonicTime()).nanoseconds(); }
-  history::Name NameOf(std::string_view name) { return history_.NameOf(name); }
   history::KeyIndex KeyOf(int partition) { return history_.KeyOf(topic_id_, partition); }
 
-  // An operation that begins now, whose outcome is to be filled in; and one that began at `invoke`
-  // and went well.
-  template <class Kind>
-  Kind Begun(std::string_view process) {
-    Kind operation;
-    operation.process = NameOf(process);
-    operation.invoke = Now();
-    return operation;
-  }
-  template <class Kind>
-  Kind Seen(std::string_view process, history::Time invoke) {
-    Kind operation = Begun<Kind>(process);
-    operation.invoke = invoke;
-    operation.complete = Now();
-    operation.outcome = history::Outcome::kOk;
-    return operation;
-  }
-  template <class Kind>
-  size_t Add(Kind operation) {
-    return history_.Add(std::move(operation));
-  }
-  template <class Kind>
-  Kind& At(size_t place) {
-    return history_.Of<Kind>()[place];
-  }
   void Polled(std::string_view process, const PartitionRecords& records, history::Time invoke,
               std::string_view group);
 
  private:
-  Executor& executor_;
   const std::string topic_;
   const std::string topic_id_;
-  history::History history_;
 };
 
 struct Environment {

@@ -12,50 +12,23 @@
 #include "client/consumer/consumer.h"
 #include "common/metadata/image.h"
 #include "tests/history/history.h"
+#include "tests/history/recording.h"
 #include "tests/simulation/cluster/cluster.h"
 
 namespace conclave::cluster_sim {
 
 // Records what the clients of a simulated cluster do and are told, for the history checker. A
 // process of the history is a life of a client or a node.
-class Recorder {
+class Recorder : public history::Recording {
  public:
   // `cluster` outlives it.
-  explicit Recorder(Cluster& cluster) : cluster_(cluster) {}
+  explicit Recorder(Cluster& cluster)
+      : Recording(
+            [&cluster] { return (cluster.scheduler().now() - MonotonicTime()).nanoseconds(); }),
+        cluster_(cluster) {}
 
-  const history::History& history() const { return history_; }
-
-  history::Time Now() { return (cluster_.scheduler().now() - MonotonicTime()).nanoseconds(); }
-  history::Name NameOf(std::string_view name) { return history_.NameOf(name); }
   // Of a topic that is never deleted, once it is there.
   history::KeyIndex KeyOf(const std::string& topic, int partition);
-
-  // An operation of `process`: one that begins now, whose outcome is to be filled in, and one that
-  // began at `invoke` and went well.
-  template <class Kind>
-  Kind Begun(std::string_view process) {
-    Kind operation;
-    operation.process = NameOf(process);
-    operation.invoke = Now();
-    return operation;
-  }
-  template <class Kind>
-  Kind Seen(std::string_view process, history::Time invoke) {
-    Kind operation = Begun<Kind>(process);
-    operation.invoke = invoke;
-    operation.complete = Now();
-    operation.outcome = history::Outcome::kOk;
-    return operation;
-  }
-  // The operation's place.
-  template <class Kind>
-  size_t Add(Kind operation) {
-    return history_.Add(std::move(operation));
-  }
-  template <class Kind>
-  Kind& At(size_t place) {
-    return history_.Of<Kind>()[place];
-  }
 
   void Polled(std::string_view process, const PartitionRecords& records, history::Time invoke,
               std::string_view group = "");
@@ -81,7 +54,6 @@ class Recorder {
   void DumpReplica(int node, const std::string& topic, int partition);
 
   Cluster& cluster_;
-  history::History history_;
   std::map<std::pair<std::string, int>, history::KeyIndex, std::less<>> keys_;
   // By node and partition: what its present process knows.
   struct Known {
