@@ -3,11 +3,9 @@
 #include <map>
 #include <string>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "common/config/topic_config.h"
 #include "common/error/error.h"
-#include "common/metadata/topic_name.h"
+#include "controller/core/unknown_topic.h"
 
 namespace conclave::controller {
 namespace {
@@ -68,10 +66,7 @@ v1::DescribeTopicsResponse DescribeTopics(const MetadataImage& image,
       continue;
     }
     out.set_name(name);
-    *out.mutable_error() = ErrorFromStatus(
-        MakeError(v1::UNKNOWN_TOPIC_OR_PARTITION,
-                  absl::StrCat("topic '", absl::CHexEscape(name.substr(0, kMaxTopicNameLength)),
-                               "' does not exist; list the topics to see which do")));
+    *out.mutable_error() = ErrorFromStatus(UnknownTopic(name));
   }
   return response;
 }

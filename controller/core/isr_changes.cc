@@ -10,6 +10,7 @@
 #include "common/error/error.h"
 #include "controller/core/batch_builder.h"
 #include "controller/core/broker_records.h"
+#include "controller/core/leadership_plan.h"
 
 namespace conclave::controller {
 namespace {
@@ -27,9 +28,8 @@ class IsrChange {
     if (auto status = CheckEpochs(); !status.ok()) return status;
     if (auto status = CheckMembers(); !status.ok()) return status;
     Partition after = *before_;
-    after.isr = InAssignmentOrder();
-    after.elr = Eligible(after.isr);
     const ConfigMap& configs = image_.FindTopic(id_.topic)->configs;
+    ChangeIsr(after, ProposedIsr(), EffectiveMinInsyncReplicas(configs, before_->replicas.size()));
     if (proposal_.synced() && !IsUnsyncedAcknowledged(configs)) {
       after.flush_policy = v1::FLUSH_POLICY_FSYNC;
     }
@@ -135,27 +135,10 @@ class IsrChange {
     return absl::OkStatus();
   }
 
-  // Who leaves while the ISR falls under the minimum has all that is committed (KIP-966).
-  std::vector<BrokerId> Eligible(const std::vector<BrokerId>& isr) const {
-    const ConfigMap& configs = image_.FindTopic(id_.topic)->configs;
-    if (isr.size() >= EffectiveMinInsyncReplicas(configs, before_->replicas.size())) return {};
-    std::vector<BrokerId> eligible = before_->elr;
-    eligible.insert(eligible.end(), before_->isr.begin(), before_->isr.end());
-    std::erase_if(eligible, [&](BrokerId broker) {
-      return std::find(isr.begin(), isr.end(), broker) != isr.end();
-    });
-    return before_->InAssignmentOrder(eligible);
-  }
-
-  std::vector<BrokerId> InAssignmentOrder() const {
+  std::vector<BrokerId> ProposedIsr() const {
     std::vector<BrokerId> isr;
-    for (const PartitionReplica& replica : before_->replicas) {
-      const bool proposed = std::any_of(
-          proposal_.new_isr().begin(), proposal_.new_isr().end(),
-          [&](const v1::IsrMember& m) { return BrokerId(m.broker_id()) == replica.broker; });
-      if (proposed) isr.push_back(replica.broker);
-    }
-    return isr;
+    for (const v1::IsrMember& member : proposal_.new_isr()) isr.emplace_back(member.broker_id());
+    return before_->InAssignmentOrder(isr);
   }
 
   const MetadataImage& image_;

@@ -3,12 +3,11 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
-#include "common/metadata/topic_name.h"
 #include "controller/core/batch_builder.h"
 #include "controller/core/leadership_plan.h"
+#include "controller/core/unknown_topic.h"
 
 namespace conclave::controller {
 namespace {
@@ -16,12 +15,7 @@ namespace {
 absl::StatusOr<std::set<PartitionId>> PartitionsOf(const MetadataImage& image,
                                                    const v1::ElectLeadersRequest& request) {
   const Topic* topic = image.FindTopic(request.topic());
-  if (topic == nullptr) {
-    return MakeError(
-        v1::UNKNOWN_TOPIC_OR_PARTITION,
-        absl::StrCat("topic '", absl::CHexEscape(request.topic().substr(0, kMaxTopicNameLength)),
-                     "' does not exist; list the topics to see which do"));
-  }
+  if (topic == nullptr) return UnknownTopic(request.topic());
   const auto count = static_cast<int32_t>(topic->partitions.size());
   std::set<PartitionId> ids;
   for (const int32_t index : request.partitions()) {

@@ -34,6 +34,15 @@ std::string LostNote(BrokerId broker, DirectoryId directory) {
 
 }  // namespace
 
+void ChangeIsr(Partition& partition, std::vector<BrokerId> isr, size_t minimum) {
+  std::vector<BrokerId> eligible = partition.elr;
+  eligible.insert(eligible.end(), partition.isr.begin(), partition.isr.end());
+  for (const BrokerId member : isr) Erase(eligible, member);
+  if (isr.size() >= minimum) eligible.clear();
+  partition.isr = std::move(isr);
+  partition.elr = partition.InAssignmentOrder(eligible);
+}
+
 bool LeadershipPlan::IsEligible(BrokerId id) const {
   if (const auto marked = eligible_.find(id); marked != eligible_.end()) return marked->second;
   const Broker* broker = image_.FindBroker(id);
@@ -98,15 +107,6 @@ std::optional<BrokerId> LeadershipPlan::UncleanCandidate(const PartitionId& id,
   return damaged;
 }
 
-void LeadershipPlan::LeadFromElr(const PartitionId& id, BrokerId leader) {
-  Partition& partition = Edit(id);
-  std::vector<BrokerId> eligible = partition.elr;
-  eligible.insert(eligible.end(), partition.isr.begin(), partition.isr.end());
-  Erase(eligible, leader);
-  partition.elr = partition.InAssignmentOrder(eligible);
-  partition.isr = {leader};
-}
-
 void LeadershipPlan::LeadUncleanly(const PartitionId& id, BrokerId leader, std::string why) {
   Partition& partition = Edit(id);
   partition.leader = leader;
@@ -121,7 +121,7 @@ void LeadershipPlan::Elect(const PartitionId& id, const std::string& why_none) {
   std::vector<BrokerId> away = partition.isr;
   away.insert(away.end(), partition.elr.begin(), partition.elr.end());
   if (const auto clean = CleanCandidate(partition)) {
-    if (!partition.InIsr(*clean)) LeadFromElr(id, *clean);
+    if (!partition.InIsr(*clean)) ChangeIsr(partition, {*clean}, MinimumOf(id));
     partition.leader = *clean;
     partition.note.clear();
   } else if (const auto furthest = FurthestCandidate(id, partition)) {
@@ -157,10 +157,9 @@ void LeadershipPlan::ElectIfLeaderless(const PartitionId& id) {
 
 void LeadershipPlan::LeaveIsr(const PartitionId& id, BrokerId broker) {
   Partition& partition = Edit(id);
-  Erase(partition.isr, broker);
-  if (partition.isr.size() >= MinimumOf(id)) return;
-  partition.elr.push_back(broker);
-  partition.elr = partition.InAssignmentOrder(partition.elr);
+  std::vector<BrokerId> isr = partition.isr;
+  Erase(isr, broker);
+  ChangeIsr(partition, std::move(isr), MinimumOf(id));
 }
 
 void LeadershipPlan::FenceReplica(const PartitionId& id, const Fenced& fenced) {

@@ -16,6 +16,10 @@
 
 namespace conclave::controller {
 
+// `isr` is the ISR from now on; who leaves it, or stays out, while it is under `minimum` is
+// eligible (KIP-966).
+void ChangeIsr(Partition& partition, std::vector<BrokerId> isr, size_t minimum);
+
 // What becomes of partitions when brokers come, go and lose directories: the rules of leaders and
 // in-sync replicas, all of them here.
 //
@@ -90,12 +94,9 @@ class LeadershipPlan {
                                             const Partition& partition) const;
   std::optional<BrokerId> UncleanCandidate(const PartitionId& id, const Partition& partition) const;
 
-  // Leads alone in sync, and what was in the ISR is eligible still.
-  void LeadFromElr(const PartitionId& id, BrokerId leader);
   void LeadUncleanly(const PartitionId& id, BrokerId leader, std::string why);
   // Gives the partition another leader than it has, or none with `why_none` as note.
   void Elect(const PartitionId& id, const std::string& why_none);
-  // Into the ELR if the ISR is under the minimum then.
   void LeaveIsr(const PartitionId& id, BrokerId broker);
   // Out of ISR, ELR, and those that are waited for. Elects another where it led, or was the last.
   void TakeOut(const PartitionId& id, BrokerId broker, const std::string& note);

@@ -4,22 +4,16 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/topic_config.h"
 #include "common/error/error.h"
 #include "common/metadata/topic_name.h"
 #include "controller/core/batch_builder.h"
 #include "controller/core/leadership_plan.h"
+#include "controller/core/unknown_topic.h"
 
 namespace conclave::controller {
 namespace {
-
-absl::Status UnknownTopic(const std::string& name) {
-  return MakeError(v1::UNKNOWN_TOPIC_OR_PARTITION,
-                   absl::StrCat("topic '", absl::CHexEscape(name.substr(0, kMaxTopicNameLength)),
-                                "' does not exist; list the topics to see which do"));
-}
 
 absl::StatusOr<TopicId> CheckDeletion(const MetadataImage& image, const std::string& name,
                                       Requester requester, const std::set<TopicId>& deleted) {
