@@ -81,6 +81,15 @@ class LeaderReplicaTest : public ::testing::Test {
     leader_->MetadataChanged(state_, At(4));
   }
 
+  // Unsynced records count, and both followers are positioned at the end.
+  void MakeUnsynced() {
+    state_.flush_policy = FlushPolicy::kReplicated;
+    Make(20, 15);
+    leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+    Position(2, 20, 4);
+    Position(3, 20, 4);
+  }
+
   PartitionState state_;
   FakeLog log_;
   std::unique_ptr<LeaderReplica> leader_;
@@ -297,11 +306,7 @@ TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
 }
 
 TEST_F(LeaderReplicaTest, UnderReplicatedTheMarkIsTheLeastEndOfTheIsr) {
-  state_.flush_policy = FlushPolicy::kReplicated;
-  Make(20, 15);
-  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
-  Position(2, 20, 4);
-  Position(3, 20, 4);
+  MakeUnsynced();
   Ack(2, 30, 20);
   Ack(3, 30, 20);
   EXPECT_EQ(leader_->high_watermark(), Offset(20));
@@ -324,11 +329,7 @@ TEST_F(LeaderReplicaTest, UnsyncedRecordsCountOnlyOnceThatIsInEffect) {
 }
 
 TEST_F(LeaderReplicaTest, BackToFsyncIsToldOnceEveryMemberIsSyncedUpToTheMark) {
-  state_.flush_policy = FlushPolicy::kReplicated;
-  Make(20, 15);
-  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
-  Position(2, 20, 4);
-  Position(3, 20, 4);
+  MakeUnsynced();
   leader_->Appended(Offset(30), At(2));
   Ack(2, 30, 20);
   Ack(3, 30, 20);

@@ -12,6 +12,7 @@ import unittest
 
 import test_main
 from conclave_cluster import CONCLAVE, COMMAND_TIMEOUT_S, runfile
+from terminal import open_terminal
 
 FAKE_BROKERS = runfile("client/testing/fake_brokers")
 
@@ -69,7 +70,7 @@ class DataCliTest(unittest.TestCase):
     def produce_on_a_terminal(self, *arguments):
         """A `produce` whose first line is acknowledged, the terminal that is its stderr, and what
         that has shown."""
-        terminal, side = os.openpty()
+        terminal, side = open_terminal()
         producing = subprocess.Popen(
             [CONCLAVE, "--bootstrap", self.bootstrap, "produce", "one", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=side)
