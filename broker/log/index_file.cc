@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<IndexFile>> IndexFile::Open(FileSystem& fs, const
                                                            size_t entry_bytes) {
   auto file = fs.Open(path, FileSystem::OpenMode::kCreate);
   if (!file.ok()) {
+    if (ErrorCodeOf(file.status()) == v1::OUT_OF_RESOURCES) return file.status();
     return MakeError(ErrorCodeOf(file.status()),
                      absl::StrCat(std::string(file.status().message()),
                                   ". It is an index, which is made anew where it is missing: move "

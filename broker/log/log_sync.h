@@ -19,7 +19,8 @@ namespace conclave {
 class LogSync {
  public:
   // Syncs every file in turn, then the directory if names in it are new. Blocks. Const, but run
-  // once: after an error nothing of it may be assumed durable, and trying again proves nothing.
+  // once: after an error nothing of it may be assumed durable, and trying again proves nothing; but
+  // after OUT_OF_RESOURCES, where no descriptor could be had, another sync may do it.
   absl::Status Run() const;
 
   // The log's end when it began.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "broker/log/partition_log.h"
+#include "common/error/error.h"
 
 // What makes a log durable.
 namespace conclave {
@@ -30,18 +31,20 @@ absl::StatusOr<LogSync> PartitionLog::BeginSync() {
 absl::Status PartitionLog::FinishSync(const LogSync& sync, const absl::Status& result) {
   CHECK(sync_in_flight_);
   sync_in_flight_ = false;
-  if (!result.ok()) {
+  // For want of a descriptor the directory was not even tried.
+  const bool tried = ErrorCodeOf(result) != v1::OUT_OF_RESOURCES;
+  if (!result.ok() && tried) {
     failure_ = result;
     return result;
   }
-  if (sync.generation_ != generation_) {
-    // Whether it came before the cut or after cannot be told.
+  // Whether it came before a cut or after cannot be told.
+  if (!tried || sync.generation_ != generation_) {
     for (const auto& [base, with_indexes] : sync.segments_) {
       const Segment& segment = *segments_[SegmentIndexOf(base)];
       if (segment.base_offset() == base) MarkDirty(base, with_indexes);
     }
     directory_dirty_ = directory_dirty_ || sync.sync_directory_;
-    return absl::OkStatus();
+    return result;
   }
   durable_ = std::max(durable_, sync.covers_);
   return absl::OkStatus();

@@ -263,6 +263,56 @@ TEST(PartitionLogTest, R28AFullDiskRefusesAndResumes) {
   EXPECT_EQ(Append(*log, {}).base_offset, Offset(1));
 }
 
+TEST(PartitionLogTest, WhatACheckpointSyncsIsToldByOneMoreSync) {
+  FaultFileSystem fs(28);
+  auto log = Open(fs, SmallSegments());
+  while (log->segment_count() < 2) Append(*log, {});
+  ASSERT_TRUE(log->Checkpoint().ok());
+  EXPECT_EQ(log->durable_offset(), log->log_end()) << "producers are stored behind their batches";
+  // Whoever acknowledges by durable_offset() looks at it when a sync ends.
+  ASSERT_TRUE(log->NeedsSync());
+  ASSERT_TRUE(log->SyncNow().ok());
+  EXPECT_FALSE(log->NeedsSync());
+}
+
+TEST(PartitionLogTest, R29WithoutDescriptorsNothingIsLostAndItGoesOn) {
+  const Buffer batch = MakeBatch({});
+  // Of a new segment's log, its index, its time index.
+  for (const int opens : {0, 1, 2}) {
+    FaultFileSystem fs(29);
+    auto log = Open(fs, SmallSegments());
+    while (log->segment_count() < 2) Append(*log, {});
+    fs.SetOpensLeft(opens);
+    absl::Status refused;
+    while (refused.ok()) {
+      refused = log->AppendAsLeader(batch, HeaderOf(batch), LeaderEpoch(1), kNow).status();
+    }
+    EXPECT_EQ(ErrorCodeOf(refused), v1::OUT_OF_RESOURCES) << refused;
+    EXPECT_EQ(log->segment_count(), 2u);
+    const Offset end = log->log_end();
+    const auto contents = AllBatches(*log);
+    fs.SetOpensLeft(std::nullopt);
+    EXPECT_EQ(AllBatches(*log), contents);
+    EXPECT_EQ(Append(*log, {}).base_offset, end) << "with " << opens;
+    EXPECT_EQ(log->segment_count(), 3u);
+  }
+}
+
+TEST(PartitionLogTest, R29ASyncThatFoundNoDescriptorForTheDirectoryIsDoneLater) {
+  FaultFileSystem fs(30);
+  auto log = Open(fs, SmallSegments());
+  while (log->segment_count() < 2) Append(*log, {});
+  fs.SetOpensLeft(0);
+  EXPECT_EQ(ErrorCodeOf(log->SyncNow()), v1::OUT_OF_RESOURCES);
+  EXPECT_EQ(log->durable_offset(), Offset(0));
+  EXPECT_TRUE(log->failure().ok()) << "no sync has failed";
+  EXPECT_TRUE(log->NeedsSync());
+  EXPECT_EQ(ErrorCodeOf(log->Close()), v1::OUT_OF_RESOURCES) << "this is no clean stop";
+  fs.SetOpensLeft(std::nullopt);
+  ASSERT_TRUE(log->SyncNow().ok());
+  EXPECT_EQ(log->durable_offset(), log->log_end());
+}
+
 TEST(PartitionLogTest, RetentionByTimeAndSizeNeverPassesTheHighWatermark) {
   FaultFileSystem fs(13);
   LogConfig config = SmallSegments();

@@ -56,13 +56,13 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(FileSystem& fs,
                                                          const std::string& directory, Offset base,
                                                          int64_t index_interval_bytes) {
   std::unique_ptr<Segment> segment(new Segment(directory, base, index_interval_bytes));
-  if (absl::Status status = segment->OpenFiles(fs, FileSystem::OpenMode::kCreateNew);
-      !status.ok()) {
-    return status;
-  }
+  absl::Status status = segment->OpenFiles(fs, FileSystem::OpenMode::kCreateNew);
   // Left by a segment of this name that was removed in part.
-  if (absl::Status status = segment->ClearIndexes(); !status.ok()) return status;
-  return segment;
+  if (status.ok()) status = segment->ClearIndexes();
+  if (status.ok()) return segment;
+  // The next attempt, once descriptors or room can be had, finds the name free.
+  if (segment->log_ != nullptr) status.Update(segment->Remove(fs));
+  return status;
 }
 
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Open(FileSystem& fs, const std::string& directory,

@@ -160,6 +160,7 @@ void Replica::ConfirmLeadership(CommitDone done) {
 
 bool Replica::WantsSync() const {
   if (!log_->NeedsSync() || log_->SyncInFlight()) return false;
+  if (clock_.Now() < no_sync_before_) return false;
   if (!config_.acknowledge_unsynced || cuts_ != cuts_synced_) return true;
   return clock_.Now() >= last_sync_began_ + config_.flush_age;
 }
@@ -167,12 +168,23 @@ bool Replica::WantsSync() const {
 absl::StatusOr<LogSync> Replica::BeginSync() {
   cuts_at_sync_ = cuts_;
   last_sync_began_ = clock_.Now();
-  return log_->BeginSync();
+  auto sync = log_->BeginSync();
+  if (!sync.ok()) PostponeSync(sync.status());
+  return sync;
+}
+
+void Replica::PostponeSync(const absl::Status& why) {
+  if (!log_->failure().ok()) return;
+  no_sync_before_ = clock_.Now() + Duration::Seconds(1);
+  LOG(ERROR) << name_ << ": its sync is tried again in a second: " << Describe(why);
 }
 
 absl::Status Replica::FinishSync(const LogSync& sync, const absl::Status& result) {
   const absl::Status finished = log_->FinishSync(sync, result);
-  if (!finished.ok()) return finished;
+  if (!finished.ok()) {
+    PostponeSync(finished);
+    return finished;
+  }
   cuts_synced_ = cuts_at_sync_;
   if (const absl::Status moved = MoveLogStart(); !moved.ok()) {
     LOG(ERROR) << name_ << ": its log still begins at " << log_->log_start() << ": "

@@ -123,8 +123,11 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   // --- Syncs (broker/log/README.md)
 
-  // Under flush.policy=replicated not before flush.ms have passed since the last one began.
+  // Under flush.policy=replicated not before flush.ms have passed since the last one began; and not
+  // for a second after one that could not be tried, for want of a descriptor.
   bool WantsSync() const;
+  // After an error of either the log has failed, if its failure() says so; else it wants a sync
+  // again later.
   absl::StatusOr<LogSync> BeginSync();
   absl::Status FinishSync(const LogSync& sync, const absl::Status& result);
 
@@ -153,6 +156,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   absl::Status Append(const Buffer& batches) override;
 
   void Resign();
+  void PostponeSync(const absl::Status& why);
   void CollectReleased();
   replication::FlushPolicy WantedFlushPolicy() const;
   void NoteDamage(const absl::Status& status);
@@ -179,6 +183,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   uint64_t cuts_at_sync_ = 0;
   uint64_t cuts_synced_ = 0;
   MonotonicTime last_sync_began_;
+  MonotonicTime no_sync_before_;
 
   uint64_t last_append_ = 0;
   std::map<replication::AppendId, CommitDone> waiting_;

@@ -101,7 +101,10 @@ void ReplicaSet::SettleOne(Replica& replica) {
 
 void ReplicaSet::BeginSync(Replica& replica) {
   auto sync = replica.BeginSync();
-  if (!sync.ok()) return Fail(sync.status());
+  if (!sync.ok()) {
+    if (!replica.log().failure().ok()) Fail(sync.status());
+    return;
+  }
   ++syncs_in_flight_;
   environment_.syncs.Run(
       *std::move(sync), executor_,
@@ -116,9 +119,8 @@ void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync&
   Replica* replica = Find(id);
   if (replica != nullptr && replica->life() == life) {
     // Nothing may be assumed of a disk that failed a sync, and trying again proves nothing.
-    if (absl::Status finished = replica->FinishSync(sync, result); !finished.ok()) {
-      return Fail(finished);
-    }
+    const absl::Status finished = replica->FinishSync(sync, result);
+    if (!finished.ok() && !replica->log().failure().ok()) return Fail(finished);
     Touch(*replica);
   }
   CloseOnceSynced();

@@ -18,7 +18,7 @@
 #include "common/process/server_main.h"
 #include "common/random/entropy.h"
 #include "common/transport/grpc_transport.h"
-#include "common/transport/listen_check.h"
+#include "common/transport/host_port.h"
 
 namespace conclave::broker {
 namespace {

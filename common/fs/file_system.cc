@@ -25,7 +25,7 @@ absl::Status WriteFileAtomically(FileSystem& fs, const std::string& path, std::s
   if (absl::Status removed = fs.RemoveFile(side); !removed.ok() && !absl::IsNotFound(removed)) {
     return removed;
   }
-  auto file = fs.Open(side, FileSystem::OpenMode::kCreateNew);
+  auto file = fs.Open(side, FileSystem::OpenMode::kCreateBriefly);
   if (!file.ok()) return file.status();
   if (absl::Status status = (*file)->Append(Buffer(std::string(bytes))); !status.ok())
     return status;

@@ -77,6 +77,9 @@ class FileSystem {
     kCreate,
     // Made anew; an error if it is there.
     kCreateNew,
+    // As kCreateNew, for a file that is closed at once: it may take a descriptor that files which
+    // stay open leave free.
+    kCreateBriefly,
   };
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
 

@@ -17,6 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
+#include "common/process/file_descriptor.h"
+#include "common/process/open_files.h"
 
 namespace conclave {
 namespace {
@@ -39,21 +41,6 @@ absl::Status SyncError(const char* operation, const std::string& path, int error
   return MakeError(v1::STORAGE_ERROR,
                    absl::StrCat(operation, " ", path, ": ", std::strerror(error)));
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class PosixFile : public File {
  public:
@@ -166,9 +153,15 @@ int Flags(FileSystem::OpenMode mode) {
     case FileSystem::OpenMode::kCreate:
       return O_RDWR | O_CREAT;
     case FileSystem::OpenMode::kCreateNew:
+    case FileSystem::OpenMode::kCreateBriefly:
       return O_RDWR | O_CREAT | O_EXCL;
   }
   return O_RDONLY;
+}
+
+bool StaysOpen(FileSystem::OpenMode mode) {
+  return mode == FileSystem::OpenMode::kExisting || mode == FileSystem::OpenMode::kCreate ||
+         mode == FileSystem::OpenMode::kCreateNew;
 }
 
 }  // namespace
@@ -177,6 +170,10 @@ absl::StatusOr<std::unique_ptr<File>> PosixFileSystem::Open(const std::string& p
                                                             OpenMode mode) {
   FileDescriptor fd(open(path.c_str(), Flags(mode) | O_CLOEXEC, 0644));
   if (fd.get() < 0) return IoError("open", path, errno);
+  if (StaysOpen(mode) && !LeavesDescriptors(fd.get(), DescriptorsBesideLogs())) {
+    if (mode == OpenMode::kCreateNew) unlink(path.c_str());
+    return IoError("open", path, EMFILE);
+  }
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return IoError("stat", path, errno);
   if (!S_ISREG(info.st_mode)) {

@@ -368,7 +368,7 @@ absl::StatusOr<std::unique_ptr<File>> SimFileSystem::Open(const std::string& pat
     if (!disk_->Step()) return Dead("open", path);
     place.node = std::make_shared<Node>(false);
     disk_->Change({{{place.directory, place.name, place.node, nullptr}}});
-  } else if (mode == OpenMode::kCreateNew) {
+  } else if (mode == OpenMode::kCreateNew || mode == OpenMode::kCreateBriefly) {
     return IoError("open", path, EEXIST);
   } else if (place.node->is_directory) {
     return IoError("open", path, EISDIR);

@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <glog/logging.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <iostream>
-#include <string>
 
 #include "common/error/error.h"
 
@@ -40,29 +38,6 @@ __attribute__((section(".preinit_array"),
                used)) void (*const g_before_libraries)(int, char**, char**) = &BeforeLibraries;
 
 }  // namespace
-
-void RaiseOpenFilesLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    PLOG(WARNING) << "the limit of open files cannot be read";
-    return;
-  }
-  const auto show = [](rlim_t n) {
-    return n == RLIM_INFINITY ? std::string("unlimited") : std::to_string(n);
-  };
-  const std::string before = show(limit.rlim_cur);
-  if (limit.rlim_cur == limit.rlim_max) {
-    LOG(INFO) << "open files: at most " << before;
-    return;
-  }
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    PLOG(WARNING) << "open files: at most " << before << ", and it cannot be raised to "
-                  << show(limit.rlim_max);
-    return;
-  }
-  LOG(INFO) << "open files: at most " << show(limit.rlim_cur) << ", raised from " << before;
-}
 
 TerminationSignals::TerminationSignals() {
   sigemptyset(&set_);

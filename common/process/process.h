@@ -16,10 +16,6 @@ void InitLogging(const char* program);
 // by itself before main, and before shared libraries are initialized: gRPC's opens a file then.
 void OpenStandardStreams();
 
-// Raises the limit of open files to what the system allows this process: partitions and connections
-// take several each. Says what it was and is.
-void RaiseOpenFilesLimit();
-
 // SIGTERM and SIGINT, taken in by whoever waits. Made before any thread is: threads inherit that
 // the signals are blocked.
 class TerminationSignals {

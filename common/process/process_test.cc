@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/process/open_files.h"
+
 namespace conclave {
 namespace {
 
@@ -55,6 +57,25 @@ TEST(ProcessTest, TheLimitOfOpenFilesIsRaised) {
               RaiseOpenFilesLimit();
               if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 3;
               return limit.rlim_cur == limit.rlim_max ? 0 : 4;
+            }),
+            0);
+}
+
+TEST(ProcessTest, TellsHowManyDescriptorsAreLeft) {
+  EXPECT_EQ(InChild([] {
+              rlimit limit;
+              if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+              limit.rlim_cur = 128;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
+              if (DescriptorsBesideLogs() != 16 + 32) return 3;
+              // 0 to 127 are the numbers there are.
+              if (!LeavesDescriptors(111, 16) || LeavesDescriptors(112, 16)) return 4;
+              limit.rlim_cur = limit.rlim_max;
+              if (limit.rlim_max >= 4096 && setrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                  DescriptorsBesideLogs() != 16 + 1024) {
+                return 5;
+              }
+              return 0;
             }),
             0);
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/settings_file.h"
+#include "common/process/open_files.h"
 
 namespace conclave {
 namespace {

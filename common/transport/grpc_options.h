@@ -15,6 +15,8 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 
 grpc::ChannelArguments ClientChannelArguments();
 void ApplyServerOptions(grpc::ServerBuilder& builder);
+// Of an accepted connection: what gRPC sets itself where it listens itself.
+void SetSocketOptions(int connection);
 
 }  // namespace conclave::grpc_transport
 

@@ -18,10 +18,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
+#include "common/transport/connection_acceptor.h"
 #include "common/transport/grpc_options.h"
 #include "common/transport/grpc_reflection.h"
 #include "common/transport/grpc_stream_end.h"
-#include "common/transport/listen_check.h"
+#include "common/transport/host_port.h"
+#include "common/transport/listening_sockets.h"
 
 namespace conclave::grpc_transport {
 namespace {
@@ -184,19 +186,22 @@ class GrpcServer : public Server {
  public:
   ~GrpcServer() override {
     if (server_ == nullptr) return;
+    acceptor_.reset();
     server_->Shutdown(std::chrono::system_clock::now());
   }
 
   absl::Status Start(const std::string& endpoint, std::vector<ServerMethod> methods) {
     auto host = ParseListenEndpoint(endpoint);
     if (!host.ok()) return host.status();
-    if (absl::Status free = CheckCanListen(*host); !free.ok()) return free;
+    auto listening = Listen(*host);
+    if (!listening.ok()) return listening.status();
 
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     ApplyServerOptions(builder);
-    int port = 0;
-    builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::InsecureServerCredentials());
     for (ServerMethod& method : methods) {
       const std::string service = method.name.substr(1, method.name.rfind('/') - 1);
       auto& raw = services_[service];
@@ -211,12 +216,13 @@ class GrpcServer : public Server {
     reflection_ = ReflectionServices(std::move(names));
     for (auto& service : reflection_) builder.RegisterService(service.get());
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", endpoint,
-                                                 ": another process took the port just now, or the "
-                                                 "address is not one of this machine's"));
+    if (server_ == nullptr) {
+      return MakeError(v1::UNKNOWN_SERVER_ERROR, "gRPC does not start; what it logged says why");
     }
-    endpoint_ = JoinHostPort(host->host, port);
+    endpoint_ = JoinHostPort(host->host, listening->port);
+    acceptor_ = std::make_unique<ConnectionAcceptor>(
+        std::move(listening->sockets),
+        [this](int listener, int connection) { Take(listener, connection); });
     return absl::OkStatus();
   }
 
@@ -226,10 +232,21 @@ class GrpcServer : public Server {
   }
 
  private:
+  // gRPC owns the connection from then on.
+  void Take(int listener, int connection) {
+    SetSocketOptions(connection);
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.listener_fd = listener;
+    parameters.fd = connection;
+    connections_->HandleNewConnection(&parameters);
+  }
+
   // Nothing here may be synchronous: that brings completion queues and threads of its own.
   std::map<std::string, std::unique_ptr<RawService>> services_;
   std::vector<std::unique_ptr<grpc::Service>> reflection_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::string endpoint_;
 };
 

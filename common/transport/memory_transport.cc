@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
-#include "common/transport/listen_check.h"
+#include "common/transport/host_port.h"
 #include "common/transport/memory_stream.h"
 
 namespace conclave {

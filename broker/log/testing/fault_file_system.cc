@@ -147,11 +147,22 @@ std::vector<std::string> FaultFileSystem::Paths() const {
   return paths;
 }
 
+absl::Status FaultFileSystem::TakeDescriptor(const std::string& path) {
+  if (!opens_left_) return absl::OkStatus();
+  if (*opens_left_ == 0) {
+    return MakeError(v1::OUT_OF_RESOURCES, absl::StrCat("open ", path, ": too many open files"));
+  }
+  --*opens_left_;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path,
                                                             OpenMode mode) {
+  if (absl::Status status = TakeDescriptor(path); !status.ok()) return status;
   const auto found = names_.find(path);
   const bool there = found != names_.end();
-  if (there && mode == OpenMode::kCreateNew) return Failed(path, "it is there already");
+  const bool anew = mode == OpenMode::kCreateNew || mode == OpenMode::kCreateBriefly;
+  if (there && anew) return Failed(path, "it is there already");
   if (there) return std::make_unique<FaultFile>(*this, path, found->second);
   if (mode == OpenMode::kReadOnly || mode == OpenMode::kExisting) {
     return absl::NotFoundError(absl::StrCat(path, " is not there"));
@@ -168,6 +179,7 @@ absl::Status FaultFileSystem::CreateDirectory(const std::string& path) {
 }
 
 absl::Status FaultFileSystem::SyncDirectory(const std::string& path) {
+  if (absl::Status status = TakeDescriptor(path); !status.ok()) return status;
   if (absl::Status status = Operate(path); !status.ok()) return status;
   ++syncs_;
   for (const Pending& pending : pending_) {

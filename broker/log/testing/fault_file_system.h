@@ -35,6 +35,8 @@ class FaultFileSystem : public FileSystem {
 
   // Appends fail while it is set, changing nothing.
   void SetDiskFull(bool full) { disk_full_ = full; }
+  // As many files as that, and directories to sync, may yet be opened; nullopt: any.
+  void SetOpensLeft(std::optional<int> opens) { opens_left_ = opens; }
   // The next sync of a file fails.
   void FailNextSync() { fail_next_sync_ = true; }
   uint64_t syncs() const { return syncs_; }
@@ -75,6 +77,7 @@ class FaultFileSystem : public FileSystem {
 
   // Counts an operation; an error if the process is dead.
   absl::Status Operate(const std::string& path);
+  absl::Status TakeDescriptor(const std::string& path);
   void ChangeNames(const std::string& path, std::function<void(Names&)> change);
   std::string Survivor(const Inode& inode);
 
@@ -87,6 +90,7 @@ class FaultFileSystem : public FileSystem {
   uint64_t syncs_ = 0;
   std::optional<uint64_t> die_at_;
   WallTime wall_now_;
+  std::optional<int> opens_left_;
   bool disk_full_ = false;
   bool fail_next_sync_ = false;
 };

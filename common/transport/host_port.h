@@ -1,9 +1,8 @@
-#ifndef CONCLAVE_COMMON_TRANSPORT_LISTEN_CHECK_H_
-#define CONCLAVE_COMMON_TRANSPORT_LISTEN_CHECK_H_
+#ifndef CONCLAVE_COMMON_TRANSPORT_HOST_PORT_H_
+#define CONCLAVE_COMMON_TRANSPORT_HOST_PORT_H_
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace conclave {
@@ -20,10 +19,6 @@ absl::StatusOr<HostPort> ParseListenEndpoint(const std::string& endpoint);
 // The inverse, with brackets around an IPv6 address.
 std::string JoinHostPort(const std::string& host, int port);
 
-// Whether every address the host stands for can be bound now. gRPC is content when one of them can
-// be, and tells no cause when none can.
-absl::Status CheckCanListen(const HostPort& endpoint);
-
 }  // namespace conclave
 
-#endif  // CONCLAVE_COMMON_TRANSPORT_LISTEN_CHECK_H_
+#endif  // CONCLAVE_COMMON_TRANSPORT_HOST_PORT_H_
