@@ -3,9 +3,11 @@
 #include <optional>
 #include <utility>
 
+#include "broker/log/segment.h"
 #include "common/config/topic_config.h"
 #include "common/error/error.h"
 #include "common/record/batch_check.h"
+#include "common/record/batch_header.h"
 #include "common/record/record_conversion.h"
 #include "common/rpc/client.h"
 #include "common/rpc/produce_methods.h"
@@ -111,6 +113,15 @@ std::string Cluster::Alter(const std::string& topic,
   return altered->ok() ? "" : Describe(*altered);
 }
 
+void Cluster::AlterLater(const std::string& topic,
+                         const std::map<std::string, std::string>& configs) {
+  v1::AlterConfigsRequest request;
+  request.set_resource(v1::CONFIG_RESOURCE_TOPIC);
+  request.set_name(topic);
+  for (const auto& [key, value] : configs) (*request.mutable_set())[key] = value;
+  admin_->AlterConfigs(request, [](const absl::StatusOr<v1::AlterConfigsResponse>&) {});
+}
+
 std::string Cluster::ElectUncleanly(const std::string& topic, int partition) {
   v1::ElectLeadersRequest request;
   request.set_type(v1::ELECTION_TYPE_UNCLEAN);
@@ -164,8 +175,50 @@ bool Cluster::IsWhole(const std::string& topic) {
     const Partition& partition = found->partitions[i];
     if (partition.isr.size() < partition.replicas.size()) return false;
     if (LeaderOf(topic, static_cast<int>(i)) < 0) return false;
+    for (const PartitionReplica& member : partition.replicas) {
+      const broker::Replica* replica =
+          plane_.BrokerAt(member.broker.value()).replicas().Find(IdOf(topic, static_cast<int>(i)));
+      if (replica == nullptr || replica->damage()) return false;
+    }
   }
   return true;
+}
+
+std::optional<std::string> Cluster::FirstSegment(int node, broker::Replica& replica) {
+  const auto entries = plane_.DiskOf(node).List(replica.log().directory());
+  if (!entries.ok() || replica.log().segment_count() < 2) return std::nullopt;
+  for (const DirectoryEntry& entry : *entries) {  // By name, so by offset.
+    const auto base = ParseSegmentName(entry.name);
+    if (base) return SegmentPath(replica.log().directory(), *base, ".log");
+  }
+  return std::nullopt;
+}
+
+bool Cluster::RotAtLeader(const std::string& topic, int partition) {
+  const int node = LeaderOf(topic, partition);
+  if (node < 0) return false;
+  const PartitionId id = IdOf(topic, partition);
+  broker::Replica& replica = *plane_.BrokerAt(node).replicas().Find(id);
+  const auto path = FirstSegment(node, replica);
+  // Behind the header of the first batch: found by its checksum alone.
+  const uint64_t byte = kBatchHeaderBytes + random_.Below(8);
+  if (!path || plane_.DiskOf(node).DurableSize(*path) <= byte) return false;
+  plane_.Say("a bit of " + *path + " of " + ControlPlane::NameOf(node) + " rots");
+  plane_.DiskOf(node).Rot(*path, byte);
+  invariants_.ExpectDamage(node, id);
+  rotten_.push_back({node, id});
+  ReadRotten();
+  return true;
+}
+
+void Cluster::ReadRotten() {
+  std::erase_if(rotten_, [this](const Rotten& rotten) {
+    if (!plane_.IsUp(rotten.node)) return false;
+    broker::Replica* replica = plane_.BrokerAt(rotten.node).replicas().Find(rotten.id);
+    if (replica == nullptr) return false;
+    const Offset start = replica->log().log_start();
+    return replica->Read(start, 1, replica->log().log_end()).ok();
+  });
 }
 
 void Cluster::Produce(int broker, const std::string& topic, int partition, const std::string& value,
@@ -192,15 +245,23 @@ void Cluster::Produce(int broker, const std::string& topic, int partition, const
       });
 }
 
+bool Cluster::IsFsyncEverywhere(const PartitionId& id) const {
+  for (int node = 0; node < plane_.nodes(); ++node) {
+    if (!plane_.IsUp(node)) continue;
+    const Partition* state = plane_.ImageOf(node).FindPartition(id);
+    if (state != nullptr && state->flush_policy != v1::FLUSH_POLICY_FSYNC) return false;
+  }
+  return true;
+}
+
 void Cluster::Acknowledged(const std::string& topic, int partition, Offset offset) {
   const Topic* found = FindTopic(topic);
   if (found == nullptr) return Break("acknowledged in a topic that is not there");
-  const Partition& state = found->partitions.at(static_cast<size_t>(partition));
-  const size_t synced = state.flush_policy == v1::FLUSH_POLICY_FSYNC
-                            ? EffectiveMinInsyncReplicas(found->configs, state.replicas.size())
-                            : 0;
-  const std::string broken =
-      invariants_.Acknowledged({found->id, PartitionIndex(partition)}, topic, offset, synced);
+  const PartitionId id{found->id, PartitionIndex(partition)};
+  const size_t replicas = found->partitions.at(static_cast<size_t>(partition)).replicas.size();
+  const size_t synced =
+      IsFsyncEverywhere(id) ? EffectiveMinInsyncReplicas(found->configs, replicas) : 0;
+  const std::string broken = invariants_.Acknowledged(id, topic, offset, synced);
   if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
 }
 

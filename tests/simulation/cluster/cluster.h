@@ -50,13 +50,20 @@ class Cluster {
   std::string DeleteTopic(const std::string& name);
   // "" or why not.
   std::string Alter(const std::string& topic, const std::map<std::string, std::string>& configs);
+  // Without waiting for what comes of it.
+  void AlterLater(const std::string& topic, const std::map<std::string, std::string>& configs);
   std::string ElectUncleanly(const std::string& topic, int partition);
   PartitionId IdOf(const std::string& topic, int partition) const;
   // As the active controller's committed image has it; nullptr: there is none.
   const Partition* StateOf(const std::string& topic, int partition) const;
   // The node that leads, and knows it; -1: none.
   int LeaderOf(const std::string& topic, int partition);
-  // Every broker is up and in the ISR of every partition of the topic.
+  // A bit of the first of several segments at the partition's leader changes on the disk, and
+  // somebody reads it. False: there is no such segment.
+  bool RotAtLeader(const std::string& topic, int partition);
+  // Reads what is rotten and was not replaced, as anybody may.
+  void ReadRotten();
+  // Every broker is up and in the ISR of every partition of the topic, and nothing is damaged.
   bool IsWhole(const std::string& topic);
 
   // --- The client
@@ -80,10 +87,21 @@ class Cluster {
 
  private:
   const MetadataImage* ActiveImage() const;
+  // No node has seen another policy in effect.
+  bool IsFsyncEverywhere(const PartitionId& id) const;
   // As any node has it; nullptr: none has.
   const Topic* FindTopic(const std::string& topic) const;
 
+  // What the first segment of the replica is called; nullopt: there is but one, or none is synced.
+  std::optional<std::string> FirstSegment(int node, broker::Replica& replica);
+
+  struct Rotten {
+    int node = 0;
+    PartitionId id;
+  };
+
   Random random_;
+  std::vector<Rotten> rotten_;
   control_sim::ControlPlane plane_;
   DataInvariants invariants_;
   SimClock clock_;

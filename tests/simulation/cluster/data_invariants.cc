@@ -62,6 +62,7 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
   if (seen.life != life) {
     if (seen.life.first == life.first) {
       ++counters_.replaced;
+      damaged_.erase({node, replica.id()});
     } else if (replica.log().log_end() < seen.log_end) {
       ++counters_.recovered_shorter;
     }
@@ -107,15 +108,19 @@ std::string DataInvariants::Compare(int node, broker::Replica& replica, Seen& se
   }
   if (high_watermark > end) return "high watermark beyond the log's end";
   seen.high_watermark = high_watermark;
-  return Verify(replica, seen);
+  return Verify(node, replica, seen);
 }
 
-std::string DataInvariants::Verify(broker::Replica& replica, Seen& seen) {
+std::string DataInvariants::Verify(int node, broker::Replica& replica, Seen& seen) {
   std::map<Offset, Committed>& history = history_[replica.id()];
   // Retention may have removed, or a follower begun anew past, what was not looked at.
   seen.verified = std::max(seen.verified, replica.log().log_start());
   while (seen.verified < seen.high_watermark) {
     const auto read = replica.log().Read(seen.verified, size_t{1} << 20, seen.high_watermark);
+    if (!read.ok() && damaged_.contains({node, replica.id()})) {
+      seen.verified = seen.high_watermark;
+      return "";
+    }
     if (!read.ok()) return "cannot be read: " + Describe(read.status());
     if (read->batches.empty()) break;  // The mark is within a batch.
     const auto run = CheckBatchRun(read->batches);
@@ -153,6 +158,7 @@ std::string DataInvariants::Acknowledged(const PartitionId& id, const std::strin
   const std::string directory = "data/" + PartitionDirectoryName(topic, id.index);
   size_t synced = 0;
   for (auto& [node, logs] : durable_) synced += logs.Holds(directory, offset);
+  if (synced_copies > 0 && once_damaged_.contains(id)) --synced_copies;
   if (synced >= synced_copies) return "";
   return "acknowledged at " + ToString(offset) + " with " + std::to_string(synced) +
          " synced copies";

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,12 @@ class DataInvariants {
   std::string Acknowledged(const PartitionId& id, const std::string& topic, Offset offset,
                            size_t synced_copies);
 
+  // The replica's log cannot be read as a whole, until another takes its place. What it had is
+  // dropped then, so that of what has just been acknowledged a copy less may be left.
+  void ExpectDamage(int node, const PartitionId& id) {
+    damaged_.emplace(node, id);
+    once_damaged_.insert(id);
+  }
   // More has failed than the partition's flush policy survives: what was committed until now may be
   // lost, and something else be committed in its place.
   void ExcuseLoss(const PartitionId& id) { history_.erase(id); }
@@ -80,7 +87,7 @@ class DataInvariants {
   // With what was seen of it before.
   std::string Compare(int node, broker::Replica& replica, Seen& seen);
   // What is newly below its high watermark, with what others had there.
-  std::string Verify(broker::Replica& replica, Seen& seen);
+  std::string Verify(int node, broker::Replica& replica, Seen& seen);
 
   control_sim::ControlPlane& plane_;
   Leaders leaders_;
@@ -92,6 +99,8 @@ class DataInvariants {
   uint64_t checks_ = 0;
   // By node; brokers' alone.
   std::map<int, DurableLogs> durable_;
+  std::set<std::pair<int, PartitionId>> damaged_;
+  std::set<PartitionId> once_damaged_;
   Counters counters_;
 };
 

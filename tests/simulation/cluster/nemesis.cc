@@ -19,14 +19,15 @@ constexpr Duration kLongerThanAnything = Duration::Seconds(20);
 }  // namespace
 
 Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std::string topic,
-                 std::vector<std::string> clients, GroupWorkload* group)
+                 std::vector<std::string> clients, GroupWorkload* group, bool acknowledges_unsynced)
     : FaultSchedule(cluster.scheduler(), random),
       cluster_(cluster),
       plane_(cluster.plane()),
       coverage_(coverage),
       topic_(std::move(topic)),
       clients_(std::move(clients)),
-      group_(group) {
+      group_(group),
+      acknowledges_unsynced_(acknowledges_unsynced) {
   AddFault(0.6, 6, [this] { CrashBroker(); });
   AddFault(0.5, 6, [this] { CrashLeader(); });
   AddFault(0.4, 8, [this] { CrashController(); });
@@ -35,7 +36,7 @@ Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std
   AddFault(0.5, 6, [this] { CutBrokers(); });
   AddFault(0.4, 8, [this] { Isolate(); });
   AddFault(0.3, 10, [this] { Split(); });
-  AddFault(0.3, 12, [this] { Maroon(); });
+  AddFault(0.4, 9, [this] { Maroon(); });
   AddFault(0.4, 6, [this] { CutOneWay(); });
   AddFault(0.2, 10, [this] { Deafen(); });
   AddFault(0.4, 4, [this] { BreakStreams(); });
@@ -43,8 +44,11 @@ Nemesis::Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std
   AddFault(0.2, 10, [this] { StepClock(); });
   AddFault(0.2, 10, [this] { StopBroker(); });
   AddFault(0.15, 15, [this] { FailControllerDisk(); });
-  AddFault(0.15, 12, [this] { FailBrokerSync(); });
+  // It loses what was not synced, at a moment that is not chosen here.
+  if (!acknowledges_unsynced_) AddFault(0.15, 12, [this] { FailBrokerSync(); });
   AddFault(0.25, 12, [this] { FillDisk(); });
+  AddFault(0.35, 6, [this] { Rot(); });
+  if (acknowledges_unsynced_) AddFault(0.5, 8, [this] { ChangeFlushPolicy(); });
   if (group_ == nullptr) return;
   AddFault(0.5, 6, [this] { group_->CrashMember(); });
   AddFault(0.4, 8, [this] { PauseMember(); });
@@ -57,7 +61,7 @@ void Nemesis::End() {
   for (int node = 0; node < plane_.nodes(); ++node) {
     plane_.Resume(node);
     if (node >= ControlPlane::kControllers) plane_.DiskOf(node).SetCapacity(kNoLimit);
-    if (plane_.IsEnding(node) && plane_.IsUp(node)) plane_.Crash(node);
+    if (plane_.IsEnding(node) && plane_.IsUp(node)) EndProcess(node);
     if (!plane_.IsUp(node)) plane_.Start(node);
   }
   // Steps add up. A leader whose clock stays more than message.timestamp.after.max.ms behind its
@@ -78,6 +82,12 @@ int Nemesis::AnyBroker() {
   return leader >= 0 ? leader : plane_.AnyBroker(random());
 }
 
+int Nemesis::AnyBrokerBut(int broker) {
+  int other = broker;
+  while (other == broker) other = plane_.AnyBroker(random());
+  return other;
+}
+
 std::string Nemesis::AnyName() {
   if (!clients_.empty() && random().Chance(0.2)) return clients_[random().Below(clients_.size())];
   return ControlPlane::NameOf(AnyNode());
@@ -87,7 +97,7 @@ std::string Nemesis::AnyName() {
 
 void Nemesis::Crash(int node, Duration down_for) {
   if (!plane_.IsUp(node)) return;
-  if (random().Chance(0.4)) {
+  if (random().Chance(0.4) || !MayLosePower(node)) {
     coverage_.Count("processes killed");
     plane_.Kill(node);
   } else {
@@ -95,6 +105,18 @@ void Nemesis::Crash(int node, Duration down_for) {
     plane_.Crash(node);
   }
   RestartLater(node, down_for);
+}
+
+bool Nemesis::MayLosePower(int node) {
+  return !acknowledges_unsynced_ || node < ControlPlane::kControllers || cluster_.IsWhole(topic_);
+}
+
+void Nemesis::EndProcess(int node) {
+  if (MayLosePower(node)) {
+    plane_.Crash(node);
+  } else {
+    plane_.Kill(node);
+  }
 }
 
 void Nemesis::RestartLater(int node, Duration within) {
@@ -199,8 +221,9 @@ void Nemesis::Maroon() {
   const int leader = cluster_.LeaderOf(random().Chance(0.7) ? topic_ : "__consumer_offsets", 0);
   if (leader < 0) return;
   coverage_.Count("leaders marooned");
-  const int with = random().Chance(0.7) ? plane_.AnyBroker(random()) : leader;
-  const bool with_clients = random().Chance(0.6);
+  // Mostly another one: what the two of them hold is enough for the minimum ISR.
+  const int with = random().Chance(0.8) ? AnyBrokerBut(leader) : leader;
+  const bool with_clients = random().Chance(0.7);
   plane_.Say("maroon " + ControlPlane::NameOf(leader) + " and " + ControlPlane::NameOf(with));
   for (int other = 0; other < plane_.nodes(); ++other) {
     if (other == leader || other == with) continue;
@@ -266,7 +289,7 @@ void Nemesis::StopBroker() {
   coverage_.Count("clean stops");
   plane_.StopBroker(node);
   After(Duration::Seconds(8), [this, node] {
-    if (plane_.IsUp(node) && plane_.IsEnding(node)) plane_.Crash(node);
+    if (plane_.IsUp(node) && plane_.IsEnding(node)) EndProcess(node);
     if (!plane_.IsUp(node)) plane_.Start(node);
   });
 }
@@ -299,6 +322,18 @@ void Nemesis::FillDisk() {
     plane_.Say("the disk of " + ControlPlane::NameOf(node) + " has room");
     plane_.DiskOf(node).SetCapacity(kNoLimit);
   });
+}
+
+void Nemesis::Rot() {
+  // Only where a good replica survives.
+  if (!cluster_.IsWhole(topic_)) return;
+  if (cluster_.RotAtLeader(topic_, 0)) coverage_.Count("bits rotten");
+}
+
+void Nemesis::ChangeFlushPolicy() {
+  policy_is_fsync_ = !policy_is_fsync_;
+  coverage_.Count("flush policy changes");
+  cluster_.AlterLater(topic_, {{"flush.policy", policy_is_fsync_ ? "fsync" : "replicated"}});
 }
 
 }  // namespace conclave::cluster_sim

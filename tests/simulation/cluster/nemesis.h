@@ -21,9 +21,11 @@ namespace conclave::cluster_sim {
 class Nemesis : public FaultSchedule {
  public:
   // Aims at the partitions of `topic`, at the nodes named in `clients`, and at the members of
-  // `group`, which may be null.
+  // `group`, which may be null. With `acknowledges_unsynced` (flush.policy=replicated) one broker
+  // at a time loses its power, and none before the last one has caught up: what the policy
+  // survives.
   Nemesis(Cluster& cluster, const Random& random, Coverage& coverage, std::string topic,
-          std::vector<std::string> clients, GroupWorkload* group);
+          std::vector<std::string> clients, GroupWorkload* group, bool acknowledges_unsynced);
 
   // No more faults, and those that last end.
   void End();
@@ -33,9 +35,13 @@ class Nemesis : public FaultSchedule {
   int AnyNode() { return static_cast<int>(random().Below(static_cast<uint64_t>(plane_.nodes()))); }
   // Often one that leads, for there faults hurt.
   int AnyBroker();
+  int AnyBrokerBut(int broker);
   std::string AnyName();
 
   void Crash(int node, Duration down_for);
+  // With the loss of what it has not synced, where that is survived.
+  bool MayLosePower(int node);
+  void EndProcess(int node);
   void RestartLater(int node, Duration within);
   Duration DownFor();
 
@@ -69,6 +75,9 @@ class Nemesis : public FaultSchedule {
   void FailControllerDisk();
   void FailBrokerSync();
   void FillDisk();
+  // A byte of a closed segment of a leader's changes on the disk, and somebody reads it.
+  void Rot();
+  void ChangeFlushPolicy();
 
   Cluster& cluster_;
   control_sim::ControlPlane& plane_;
@@ -76,6 +85,8 @@ class Nemesis : public FaultSchedule {
   const std::string topic_;
   const std::vector<std::string> clients_;
   GroupWorkload* const group_;
+  const bool acknowledges_unsynced_;
+  bool policy_is_fsync_ = false;
   // By how much nodes' wall clocks have been set wrong.
   std::map<int, Duration> clock_errors_;
 };

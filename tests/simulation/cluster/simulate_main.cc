@@ -25,6 +25,7 @@ struct Arguments {
   int seconds = 0;
   uint64_t seeds = 0;
   int jobs = 1;
+  int sends_a_second = 0;
 };
 
 struct Sum {
@@ -44,9 +45,11 @@ struct Sum {
 };
 
 // With what the nodes log, and a line for everything that is done to them.
-int RunOne(uint64_t seed) {
+int RunOne(const Arguments& arguments) {
   FLAGS_minloglevel = google::GLOG_INFO;
-  const RunResult result = RunSeed({.seed = seed, .trace = &std::cerr});
+  const uint64_t seed = arguments.seed;
+  const RunResult result =
+      RunSeed({.seed = seed, .trace = &std::cerr, .sends_a_second = arguments.sends_a_second});
   std::cout << result.coverage << "\n";
   if (!result.violation.empty()) std::cout << "seed " << seed << ": " << result.violation << "\n";
   std::cout << "1 seed, " << result.simulated.seconds() << " simulated s, " << result.events
@@ -62,12 +65,13 @@ void RunShare(const Arguments& arguments, uint64_t first, WallClock::time_point 
        i += static_cast<uint64_t>(arguments.jobs)) {
     if (arguments.seconds > 0 && WallClock::now() >= until) break;
     const uint64_t seed = arguments.seed + i;
-    const RunResult result = RunSeed({.seed = seed});
+    const RunResult result = RunSeed({.seed = seed, .sends_a_second = arguments.sends_a_second});
     sum.Add(result);
     if (result.violation.empty()) continue;
     std::ostringstream line;
-    line << "seed " << seed << ": " << result.violation << "\n  replay: " << ReplayCommand(seed)
-         << "\n";
+    line << "seed " << seed << ": " << result.violation << "\n  replay: " << ReplayCommand(seed);
+    if (arguments.sends_a_second > 0) line << " --sends " << arguments.sends_a_second;
+    line << "\n";
     std::cout << line.str() << std::flush;
   }
   std::fprintf(out, "%lu %lu %lu %ld\n", sum.seeds, sum.failures, sum.events,
@@ -151,11 +155,15 @@ int Main(int argc, char** argv) {
   CLI::Option* seeds =
       app.add_option("--seeds", arguments.seeds, "Or so many")->check(CLI::Range(1, 1'000'000'000));
   app.add_option("--jobs", arguments.jobs, "Processes at the same time")->check(CLI::Range(1, 64));
+  app.add_option("--sends", arguments.sends_a_second,
+                 "Of the clients only a producer of so many sends a simulated second, and a "
+                 "consumer; to measure with")
+      ->check(CLI::Range(1, 10'000));
   CLI11_PARSE(app, argc, argv);
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
   if (seconds->count() == 0 && seeds->count() == 0) {
-    if (seed->count() > 0) return RunOne(arguments.seed);
+    if (seed->count() > 0) return RunOne(arguments);
     std::cerr << "give --seconds, --seeds or --seed; see --help\n";
     return 2;
   }

@@ -39,7 +39,7 @@ class Run : private control_sim::ControlPlane::Observer {
   Run(const RunOptions& options, RunResult& result)
       : result_(result),
         random_(options.seed),
-        swarm_(Swarm::Draw(random_.Fork("swarm"))),
+        swarm_(Draw(random_.Fork("swarm"), options)),
         cluster_(options.seed, WithTrace(swarm_.cluster, options.trace)),
         recorder_(cluster_),
         metadata_(result.coverage) {
@@ -54,7 +54,7 @@ class Run : private control_sim::ControlPlane::Observer {
     } else {
       StartClients();
       Nemesis nemesis(cluster_, random_.Fork("nemesis"), result_.coverage, kTopic, clients_,
-                      group_.get());
+                      group_.get(), swarm_.acknowledges_unsynced);
       nemesis.Begin();
       cluster_.RunFor(swarm_.faults_for);
       nemesis.End();
@@ -64,6 +64,12 @@ class Run : private control_sim::ControlPlane::Observer {
   }
 
  private:
+  static Swarm Draw(const Random& random, const RunOptions& options) {
+    Swarm swarm = Swarm::Draw(random);
+    if (options.sends_a_second > 0) swarm.KeepOneProducer(options.sends_a_second);
+    return swarm;
+  }
+
   static control_sim::ControlPlane::Options WithTrace(control_sim::ControlPlane::Options options,
                                                       std::ostream* trace) {
     options.text = trace;
@@ -89,8 +95,10 @@ class Run : private control_sim::ControlPlane::Observer {
       consumer_.emplace(cluster_, random_.Fork("consumer"), recorder_, kTopic, swarm_.partitions);
       consumer_->Start();
     }
-    offsets_.emplace(cluster_, random_.Fork("offsets"), recorder_, kTopic);
-    offsets_->Start();
+    if (swarm_.offsets) {
+      offsets_.emplace(cluster_, random_.Fork("offsets"), recorder_, kTopic);
+      offsets_->Start();
+    }
     if (swarm_.group_members > 0) {
       group_ = std::make_unique<GroupWorkload>(cluster_, random_.Fork("group"), recorder_, kTopic,
                                                swarm_.partitions, swarm_.group_members,
@@ -130,18 +138,19 @@ class Run : private control_sim::ControlPlane::Observer {
     for (const auto& producer : producers_) {
       if (!producer->idle()) return false;
     }
-    return offsets_->idle() && cluster_.plane().admin().idle();
+    return (!offsets_ || offsets_->idle()) && cluster_.plane().admin().idle();
   }
 
   // What has to hold once faults are over: it becomes whole, serves, and has lost nothing.
   void Recover() {
-    if (!AwaitNowAndThen(kWholeWithin, "after the last fault not whole",
-                         [&] { return cluster_.IsWhole(kTopic); })) {
+    if (!AwaitNowAndThen(kWholeWithin, "after the last fault not whole", [&] {
+          cluster_.ReadRotten();
+          return cluster_.IsWhole(kTopic);
+        })) {
       return cluster_.plane().Say(cluster_.plane().WhyNotWhole());
     }
     const uint64_t acknowledged = Acknowledged();
-    const uint64_t committed = offsets_->counters().committed;
-    const uint64_t read = offsets_->counters().read;
+    const auto offsets_before = offsets_ ? offsets_->counters() : OffsetsWorkload::Counters();
     if (!Await(Duration::Seconds(30), "a whole cluster acknowledged nothing",
                [&] { return Acknowledged() > acknowledged; })) {
       for (const auto& producer : producers_) {
@@ -151,11 +160,12 @@ class Run : private control_sim::ControlPlane::Observer {
     }
     const bool serves =
         Await(Duration::Seconds(30), "a whole cluster committed or read no offset", [&] {
-          return offsets_->counters().committed > committed && offsets_->counters().read > read;
+          return !offsets_ || (offsets_->counters().committed > offsets_before.committed &&
+                               offsets_->counters().read > offsets_before.read);
         });
     if (!serves) return;
     for (const auto& producer : producers_) producer->Stop();
-    offsets_->Stop();
+    if (offsets_) offsets_->Stop();
     cluster_.plane().admin().Stop();
     const bool quiet =
         Await(kQuietWithin, "requests had no outcome", [&] { return IsIdle(); }) &&
@@ -209,6 +219,7 @@ class Run : private control_sim::ControlPlane::Observer {
     coverage.Count("operations checked", recorder_.history().operations());
     coverage.Count("log starts moved", cluster_.counters().log_starts_moved);
     coverage.Count("followers begun anew", cluster_.counters().begun_anew);
+    coverage.Count("damaged replicas replaced", cluster_.counters().replaced);
     coverage.Count("controllers became active", cluster_.plane().activations());
     const auto& admin = cluster_.plane().admin().counters();
     coverage.Count("other topics created", admin.created);

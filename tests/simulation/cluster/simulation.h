@@ -14,6 +14,8 @@ struct RunOptions {
   uint64_t seed = 0;
   // Where a readable trace goes; null for none. Outlives the run.
   std::ostream* trace = nullptr;
+  // Positive: the clients are one producer of so many sends a simulated second, and a consumer.
+  int sends_a_second = 0;
 };
 
 struct RunResult {

@@ -80,9 +80,11 @@ struct Seldom {
   uint64_t floor;
 };
 constexpr Seldom kSeldom[] = {
-    {"clock steps", 1, 10},         {"controller writes failed", 0, 6},
-    {"followers begun anew", 6, 2}, {"members lost their partitions", 1, 3},
-    {"partitions revoked", 3, 2},   {"log starts moved", 1, 50},
+    {"clock steps", 1, 10},          {"controller writes failed", 0, 6},
+    {"followers begun anew", 6, 2},  {"members lost their partitions", 1, 3},
+    {"partitions revoked", 3, 2},    {"log starts moved", 1, 50},
+    {"bits rotten", 7, 4},           {"damaged replicas replaced", 7, 4},
+    {"flush policy changes", 7, 10},
 };
 
 TEST_P(ClusterSimulation, LosesNothingAndRecovers) {

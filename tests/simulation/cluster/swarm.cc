@@ -48,8 +48,24 @@ Swarm Swarm::Draw(Random random) {
     swarm.group_members = static_cast<int>(random.Between(1, 3));
   swarm.admin = random.Chance(0.3);
   swarm.between_admin_requests = Ms(random.Between(100, 1'000));
+  // Of its own, so that the rest stays as it was drawn.
+  Random flush = random.Fork("flush");
+  if (swarm.replicas == 3 && !swarm.topic_settings.contains("min.insync.replicas") &&
+      flush.Chance(0.2)) {
+    swarm.acknowledges_unsynced = true;
+    swarm.topic_settings["flush.policy"] = "replicated";
+    swarm.topic_settings["flush.ms"] = flush.Chance(0.5) ? "3600000" : "500";
+  }
   swarm.faults_for = Duration::Seconds(random.Between(25, 45));
   return swarm;
+}
+
+void Swarm::KeepOneProducer(int sends_a_second) {
+  producers = 1;
+  // A tenth are bursts of 2 to 20.
+  between_sends = Duration::Nanoseconds(2'000'000'000 / sends_a_second);
+  offsets = admin = false;
+  group_members = 0;
 }
 
 }  // namespace conclave::cluster_sim

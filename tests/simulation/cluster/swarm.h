@@ -20,11 +20,16 @@ struct Swarm {
 
   int producers = 1;
   Duration between_sends;
+  // A client of committed offsets.
+  bool offsets = true;
   // Besides the one that reads everything.
   int group_members = 0;
   // Whether old segments are removed: consumers that fall behind would miss records then, and there
   // are none.
   bool retention = false;
+  // flush.policy=replicated: fewer than the minimum ISR lose power at once, then, and the policy is
+  // changed back and forth.
+  bool acknowledges_unsynced = false;
   // Whether an administrator makes and deletes other topics.
   bool admin = false;
   Duration between_admin_requests;
@@ -32,6 +37,9 @@ struct Swarm {
   Duration faults_for;
 
   static Swarm Draw(Random random);
+
+  // Of the clients one producer and the one that reads everything, to measure with.
+  void KeepOneProducer(int sends_a_second);
 };
 
 }  // namespace conclave::cluster_sim
