@@ -211,6 +211,18 @@ void Replica::CollectReleased() {
     due_.emplace_back(std::move(it->second), std::move(released.status));
     waiting_.erase(it);
   }
+  // Those that could lead in its place may be away, and without them there is no end to it.
+  if (!leader_->HasMinimumIsr()) {
+    for (auto& [round, done] : std::exchange(confirmations_, {})) {
+      due_.emplace_back(
+          std::move(done),
+          MakeError(v1::NOT_ENOUGH_REPLICAS,
+                    absl::StrCat(name_,
+                                 " has fewer in-sync replicas than min.insync.replicas: another "
+                                 "broker may lead it without this one knowing. Try again once "
+                                 "'conclave topic describe' shows more")));
+    }
+  }
   const replication::Round confirmed = leader_->ConfirmedRound();
   while (!confirmations_.empty() && confirmations_.begin()->first <= confirmed) {
     due_.emplace_back(std::move(confirmations_.begin()->second), absl::OkStatus());

@@ -139,6 +139,7 @@ void ReplicaSet::SetPart(const Topic& topic, const Partition& partition, Replica
       state.replicas.push_back(member.broker);
     }
     state.isr = partition.isr;
+    state.elr = partition.elr;
     if (partition.flush_policy == v1::FLUSH_POLICY_REPLICATED) {
       state.flush_policy = replication::FlushPolicy::kReplicated;
     }

@@ -38,13 +38,12 @@ LeaderReplica::LeaderReplica(Config config, Start start, const LeaderLog& log, M
 // --- The leader's own log
 
 absl::Status LeaderReplica::CheckAppendToAll() const {
-  const int in_sync = static_cast<int>(state_.isr.size());
-  if (in_sync >= min_isr_) return absl::OkStatus();
-  return MakeError(
-      v1::NOT_ENOUGH_REPLICAS,
-      absl::StrCat("the partition has ", in_sync, " in-sync replicas and needs ", min_isr_,
-                   " (min.insync.replicas); nothing was appended. 'conclave "
-                   "topic describe' shows which are missing"));
+  if (HasMinimumIsr()) return absl::OkStatus();
+  return MakeError(v1::NOT_ENOUGH_REPLICAS,
+                   absl::StrCat("the partition has ", state_.isr.size(),
+                                " in-sync replicas and needs ", min_isr_,
+                                " (min.insync.replicas); nothing was appended. 'conclave "
+                                "topic describe' shows which are missing"));
 }
 
 void LeaderReplica::Appended(Offset end, MonotonicTime now) {
@@ -209,7 +208,9 @@ void LeaderReplica::Sent(BrokerId broker, Session session, Offset next, Offset h
 
 Round LeaderReplica::ConfirmedRound() const {
   Round confirmed = round_;
-  for (const BrokerId broker : MaximalIsr()) {
+  std::set<BrokerId> electable = MaximalIsr();
+  electable.insert(state_.elr.begin(), state_.elr.end());
+  for (const BrokerId broker : electable) {
     if (broker == config_.self) continue;
     const auto it = followers_.find(broker);
     confirmed = std::min(confirmed, it == followers_.end() ? Round() : it->second.confirmed_round);
@@ -332,7 +333,7 @@ std::set<BrokerId> LeaderReplica::MaximalIsr() const {
 }
 
 void LeaderReplica::AdvanceHighWatermark() {
-  if (resigned_ || static_cast<int>(state_.isr.size()) < min_isr_) return;
+  if (resigned_ || !HasMinimumIsr()) return;
   Offset least = Counted(log_position_);
   for (const BrokerId broker : MaximalIsr()) {
     if (broker == config_.self) continue;

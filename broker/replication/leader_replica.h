@@ -65,6 +65,8 @@ class LeaderReplica {
 
   // --- The leader's own log
 
+  // Of the committed ISR.
+  bool HasMinimumIsr() const { return static_cast<int>(state_.isr.size()) >= min_isr_; }
   // FailedPrecondition with NOT_ENOUGH_REPLICAS while the committed ISR is under the minimum: for
   // appends that ask for acks=all, before they are made.
   absl::Status CheckAppendToAll() const;
@@ -128,11 +130,11 @@ class LeaderReplica {
   // Batches up to `next` were sent, with `high_watermark` and `round`.
   void Sent(BrokerId follower, Session session, Offset next, Offset high_watermark, Round round);
 
-  // --- Rounds: is this still who the ISR follows?
+  // --- Rounds: is this still who all follow that could lead?
 
-  // Begins one. It is confirmed once each member of the maximal ISR has acknowledged it: each
-  // followed this leader, in this epoch, at some moment after this call, so nobody had led in a
-  // later one by then.
+  // Begins one. It is confirmed once each member of the maximal ISR, and of the ELR, has
+  // acknowledged it: each followed this leader, in this epoch, at some moment after this call, so
+  // nobody had led in a later one by then.
   Round BeginRound() { return ++round_; }
   Round round() const { return round_; }
   // The greatest that is confirmed.

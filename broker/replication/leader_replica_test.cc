@@ -290,6 +290,19 @@ TEST_F(LeaderReplicaTest, ARoundIsConfirmedByTheWholeIsr) {
   EXPECT_EQ(leader_->ConfirmedRound(), Round(2));
 }
 
+// Under its minimum the ISR is not alone in what the controller elects from.
+TEST_F(LeaderReplicaTest, ARoundIsConfirmedByTheEligibleReplicasToo) {
+  Position(2, 20, 4, 1);
+  state_.elr = {BrokerId(2)};
+  Record({1}, 7);
+  EXPECT_EQ(leader_->BeginRound(), Round(1));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(0));
+  leader_->Sent(BrokerId(2), Session(1), Offset(20), Offset(20), Round(1));
+  leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(1), LeaderEpoch(5),
+                        {Offset(20), Offset(20)}, Round(1), At(3));
+  EXPECT_EQ(leader_->ConfirmedRound(), Round(1));
+}
+
 TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
   log_.epochs = {{LeaderEpoch(4), Offset(20)}};
   log_.start = Offset(12);

@@ -55,6 +55,8 @@ struct PartitionState {
   PartitionEpoch partition_epoch;
   std::vector<BrokerId> replicas;
   std::vector<BrokerId> isr;
+  // Eligible as leaders beside the ISR, while it is under its minimum (KIP-966).
+  std::vector<BrokerId> elr;
   // In effect, as the controller goes by it where a replica stops uncleanly.
   FlushPolicy flush_policy = FlushPolicy::kFsync;
 };

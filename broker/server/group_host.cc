@@ -205,6 +205,8 @@ void GroupHost::ConfirmLeadership(group::ReadRound round) {
     if (self == nullptr) return;
     if (status.ok()) {
       self->coordinator_.LeadershipConfirmed(round);
+    } else if (ErrorCodeOf(status) == v1::NOT_ENOUGH_REPLICAS) {
+      self->coordinator_.LeadershipNotConfirmed(round, status);
     } else {
       self->coordinator_.LeadershipNotConfirmed(
           round, MakeError(v1::NOT_COORDINATOR, std::string(status.message())));

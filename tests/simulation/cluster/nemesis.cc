@@ -162,7 +162,7 @@ void Nemesis::CrashLeaderAfterCut() {
   }
   After(Ms(random().Between(50, 3'000)), [this, leader] {
     Crash(leader, DownFor());
-    plane_.wire().HealAll();
+    Heal();
   });
 }
 
@@ -171,10 +171,13 @@ void Nemesis::CrashLeaderAfterCut() {
 void Nemesis::Cut(const std::string& a, const std::string& b) { plane_.wire().CutBothWays(a, b); }
 
 void Nemesis::HealAfter(Duration min, Duration max) {
-  After(Ms(random().Between(min.milliseconds(), max.milliseconds())), [this] {
-    plane_.Say("heal");
-    plane_.wire().HealAll();
-  });
+  After(Ms(random().Between(min.milliseconds(), max.milliseconds())), [this] { Heal(); });
+}
+
+void Nemesis::Heal() {
+  if (cluster_.scheduler().now() < marooned_until_) return;
+  plane_.Say("heal");
+  plane_.wire().HealAll();
 }
 
 void Nemesis::CutBrokers() {
@@ -232,6 +235,7 @@ void Nemesis::Maroon() {
     if (!with_clients) continue;
     for (const std::string& client : clients_) Cut(client, ControlPlane::NameOf(other));
   }
+  marooned_until_ = cluster_.scheduler().now() + kLongerThanASession;
   HealAfter(kLongerThanASession, kLongerThanAnything);
 }
 

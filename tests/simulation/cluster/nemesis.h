@@ -55,6 +55,7 @@ class Nemesis : public FaultSchedule {
   void CrashLeaderAfterCut();
 
   void Cut(const std::string& a, const std::string& b);
+  void Heal();
   void HealAfter(Duration min, Duration max);
   void CutBrokers();
   void Isolate();
@@ -87,6 +88,9 @@ class Nemesis : public FaultSchedule {
   GroupWorkload* const group_;
   const bool acknowledges_unsynced_;
   bool policy_is_fsync_ = false;
+  // Until then the others that heal do not: it takes a session, and more, until what was marooned is
+  // replaced.
+  MonotonicTime marooned_until_;
   // By how much nodes' wall clocks have been set wrong.
   std::map<int, Duration> clock_errors_;
 };

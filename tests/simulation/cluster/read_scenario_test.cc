@@ -7,7 +7,10 @@
 #include "common/error/error.h"
 #include "common/rpc/client.h"
 #include "common/rpc/fetch_methods.h"
+#include "common/rpc/group_methods.h"
+#include "common/rpc/method.h"
 #include "conclave/v1/fetch.pb.h"
+#include "conclave/v1/group.pb.h"
 #include "tests/history/check.h"
 #include "tests/simulation/cluster/consumer_workload.h"
 #include "tests/simulation/cluster/recorder.h"
@@ -106,6 +109,102 @@ TEST_P(ReadScenario, TheEndIsNotToldBeforeTheNewLeaderKnowsWhatIsCommitted) {
   ExpectWholeAndNothingLost();
 }
 
+class CommittedReadScenario : public Scenario {
+ protected:
+  template <class Request, class Response>
+  absl::StatusOr<Response> Call(int broker, const Method<Request, Response>& method,
+                                const Request& request) {
+    std::optional<absl::StatusOr<Response>> answer;
+    CallMethod<Request, Response>(
+        cluster_.transport(), ControlPlane::EndpointTextOf(broker), method, request,
+        {.deadline = cluster_.scheduler().now() + kTimeout}, cluster_.executor(),
+        [&](absl::StatusOr<Response> response) { answer = std::move(response); });
+    EXPECT_TRUE(cluster_.RunUntil(kTimeout * 2, [&] { return answer.has_value(); }));
+    return answer ? *std::move(answer) : absl::StatusOr<Response>(absl::UnknownError("no answer"));
+  }
+
+  absl::Status Commit(int broker, int64_t offset) {
+    v1::CommitOffsetsRequest request;
+    request.set_group("g");
+    request.set_member_epoch(-1);
+    v1::OffsetCommit* commit = request.add_offsets();
+    commit->set_topic("t");
+    commit->set_offset(offset);
+    const auto answer = Call<v1::CommitOffsetsRequest, v1::CommitOffsetsResponse>(
+        broker, group_methods::kCommitOffsets, request);
+    return answer.ok() ? StatusFromError(answer->offsets(0).error()) : answer.status();
+  }
+
+  absl::StatusOr<int64_t> Committed(int broker) {
+    v1::FetchOffsetsRequest request;
+    request.set_group("g");
+    v1::GroupTopicPartitions* topic = request.add_topics();
+    topic->set_topic("t");
+    topic->add_partitions(0);
+    const auto answer = Call<v1::FetchOffsetsRequest, v1::FetchOffsetsResponse>(
+        broker, group_methods::kFetchOffsets, request);
+    if (!answer.ok()) return answer.status();
+    if (answer->offsets(0).error().code() != v1::NONE) {
+      return StatusFromError(answer->offsets(0).error());
+    }
+    return answer->offsets(0).offset();
+  }
+
+  // Asks everybody until one commits; who it was.
+  int CommitAnywhere(int64_t offset, int but = -1) {
+    const MonotonicTime until = cluster_.scheduler().now() + kTimeout * 2;
+    while (cluster_.scheduler().now() < until) {
+      for (int broker = kFirstBroker; broker < plane().nodes(); ++broker) {
+        if (broker != but && plane().IsUp(broker) && Commit(broker, offset).ok()) return broker;
+      }
+      cluster_.RunFor(Duration::Milliseconds(100));
+    }
+    return -1;
+  }
+
+  // The partition that has the group's records.
+  int PartitionOfGroup(int coordinator) {
+    for (int partition = 0; partition < 50; ++partition) {
+      const PartitionId id = cluster_.IdOf("__consumer_offsets", partition);
+      const broker::Replica* replica = plane().BrokerAt(coordinator).replicas().Find(id);
+      if (replica->log().log_end() > Offset(0)) return partition;
+    }
+    return -1;
+  }
+};
+
+// R6 for committed offsets: a coordinator that is the only one in sync is confirmed by itself;
+// while it is cut off, those that left the ISR under its minimum are eligible (KIP-966), and
+// commit.
+TEST_P(CommittedReadScenario, R6AnOnlyMemberOfTheIsrReadsNoCommittedOffsets) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
+  const int coordinator = CommitAnywhere(1);
+  ASSERT_GE(coordinator, 0);
+  EXPECT_EQ(*Committed(coordinator), 1);
+  const int partition = PartitionOfGroup(coordinator);
+  ASSERT_GE(partition, 0);
+  // As the coordinator knows it.
+  const PartitionId id = cluster_.IdOf("__consumer_offsets", partition);
+  const auto state = [&] { return plane().ImageOf(coordinator).FindPartition(id); };
+  for (const int other : Others(coordinator)) plane().Crash(other);
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] {
+    return state() != nullptr && state()->isr.size() == 1 && !state()->elr.empty();
+  }));
+  for (int node = 0; node < plane().nodes(); ++node) {
+    if (node == coordinator) continue;
+    plane().wire().CutBothWays(ControlPlane::NameOf(coordinator), ControlPlane::NameOf(node));
+  }
+  for (const int other : Others(coordinator)) plane().Start(other);
+  ASSERT_GE(CommitAnywhere(2, coordinator), 0) << cluster_.violation();
+  const auto read = Committed(coordinator);
+  ASSERT_FALSE(read.ok()) << "it reads " << *read << " after 2 was committed";
+  EXPECT_EQ(ErrorCodeOf(read.status()), v1::NOT_ENOUGH_REPLICAS) << read.status();
+  plane().wire().HealAll();
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout * 2, [&] { return cluster_.IsWhole("t"); }));
+  EXPECT_GE(CommitAnywhere(3), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, CommittedReadScenario, testing::Range(1, 7));
 INSTANTIATE_TEST_SUITE_P(Seeds, ReadScenario, testing::Range(1, 7));
 
 }  // namespace
