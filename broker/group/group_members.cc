@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "broker/group/group_coordinator.h"
 #include "broker/group/rebalance.h"
@@ -233,9 +234,10 @@ absl::StatusOr<MemberDescription> GroupCoordinator::Describe(
   }
   const auto assignor = ParseAssignor(asked.assignor());
   if (!assignor) {
-    return MakeError(v1::UNSUPPORTED_ASSIGNOR,
-                     absl::StrCat("there is no assignor ", asked.assignor().substr(0, 64),
-                                  "; there are uniform, range and sticky"));
+    return MakeError(
+        v1::UNSUPPORTED_ASSIGNOR,
+        absl::StrCat("there is no assignor ", absl::CHexEscape(asked.assignor().substr(0, 64)),
+                     "; there are uniform, range and sticky"));
   }
   const auto rebalance =
       Timeout("rebalance timeout", asked.rebalance_timeout_ms(), config_.rebalance_timeout,

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 
 namespace conclave::group {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/record/batch_header.h"
 #include "common/record/batch_reader.h"
 #include "common/record/record_view.h"
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 
 namespace conclave {
 namespace {

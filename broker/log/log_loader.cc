@@ -74,6 +74,8 @@ class Loader {
   absl::StatusOr<LoadedLog> Load();
 
  private:
+  absl::Status Unreadable(const char* file, const absl::Status& status) const;
+  absl::StatusOr<std::optional<Offset>> ReadAnnouncement(const char* file);
   absl::Status ReadAnnouncements();
   // Holds the first segment against the stored log start.
   absl::Status CheckStart();
@@ -100,19 +102,36 @@ class Loader {
   uint64_t bytes_before_ = 0;
 };
 
+// Of a file that cannot be read nothing is guessed: it says which records count.
+absl::Status Loader::Unreadable(const char* file, const absl::Status& status) const {
+  if (ErrorCodeOf(status) != v1::STORAGE_ERROR) return status;
+  return DamageError({JoinPath(directory_, file), 0, Offset(0),
+                      std::max(recovery_point_, Offset(1)), std::string(status.message())});
+}
+
+absl::StatusOr<std::optional<Offset>> Loader::ReadAnnouncement(const char* file) {
+  auto announced = Announced(fs_, JoinPath(directory_, file));
+  if (announced.ok()) return announced;
+  if (options_.give_up_start && ErrorCodeOf(announced.status()) == v1::STORAGE_ERROR) {
+    LOG(WARNING) << "goes on without what it said: " << Describe(announced.status());
+    return std::nullopt;
+  }
+  return Unreadable(file, announced.status());
+}
+
 absl::Status Loader::ReadAnnouncements() {
   recovery_point_ = options_.recovery_point;
-  const auto reset = Announced(fs_, JoinPath(directory_, kLogResetFile));
+  const auto reset = ReadAnnouncement(kLogResetFile);
   if (!reset.ok()) return reset.status();
   if (*reset) {
     recovery_point_ = **reset;
     const auto producers = ProducersOfReset(fs_, JoinPath(directory_, kLogResetFile));
-    if (!producers.ok()) return producers.status();
+    if (!producers.ok()) return Unreadable(kLogResetFile, producers.status());
     const auto done =
         CarryOutReset(fs_, directory_, **reset, options_.index_interval_bytes, *producers);
     if (!done.ok()) return done.status();
   }
-  const auto truncated = Announced(fs_, JoinPath(directory_, kTruncatedToFile));
+  const auto truncated = ReadAnnouncement(kTruncatedToFile);
   if (!truncated.ok()) return truncated.status();
   if (*truncated) recovery_point_ = std::min(recovery_point_, **truncated);
   return absl::OkStatus();
@@ -173,7 +192,7 @@ absl::Status Loader::DropFrom(std::set<Offset>::const_iterator first) {
 }
 
 absl::Status Loader::CheckStart() {
-  const auto stored = Announced(fs_, JoinPath(directory_, kLogStartFile));
+  const auto stored = ReadAnnouncement(kLogStartFile);
   if (!stored.ok()) return stored.status();
   const Offset start = stored->value_or(Offset(0));
   if (bases_.empty()) {

@@ -327,6 +327,26 @@ TEST(RecoveryTest, R27AMissingFirstSegmentIsNamed) {
   }
 }
 
+// It says which records count, and nothing else does: the broker's other partitions are not to
+// suffer for it.
+TEST(RecoveryTest, ADamagedAnnouncementIsDamageOfTheLogAndCanBeGivenUp) {
+  for (const char* file : {kLogStartFile, kTruncatedToFile, kLogResetFile}) {
+    Filled filled(34);
+    const std::string path = JoinPath(kDirectory, file);
+    ASSERT_TRUE(WriteFileAtomically(filled.fs, path, "{").ok());
+    const auto failed = TryOpen(filled.fs, filled.config, filled.end, false);
+    const auto damage = DamageOf(failed.status());
+    ASSERT_TRUE(damage.has_value()) << failed.status();
+    EXPECT_EQ(damage->file, path);
+    PartitionLog::OpenOptions options;
+    options.config = filled.config;
+    options.give_up_start = true;
+    const auto log = PartitionLog::Open(filled.fs, kDirectory, options);
+    ASSERT_TRUE(log.ok()) << log.status();
+    EXPECT_EQ((*log)->log_end(), filled.end);
+  }
+}
+
 TEST(RecoveryTest, R27AllSegmentsOfATrimmedLogMissing) {
   Filled filled(33);
   auto log = Open(filled.fs, filled.config, filled.end, true);

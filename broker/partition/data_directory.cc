@@ -127,8 +127,12 @@ absl::Status DataDirectory::Scan() {
 }
 
 Offset DataDirectory::RecoveryPointOf(const PartitionId& id) const {
-  const auto it = recovery_points_.find({id.topic, id.index});
-  return it == recovery_points_.end() ? Offset(0) : it->second;
+  const auto offset = [&id](const OffsetCheckpoint::Offsets& offsets) {
+    const auto it = offsets.find({id.topic, id.index});
+    return it == offsets.end() ? Offset(0) : it->second;
+  };
+  // High watermarks are stored more often, and as far as they are durable.
+  return std::max(offset(recovery_points_), offset(high_watermarks_));
 }
 
 absl::StatusOr<std::string> DataDirectory::Create(const PartitionIdentity& identity) {

@@ -42,7 +42,7 @@ class DataDirectory {
   const std::vector<Found>& found() const { return found_; }
   // The broker epoch whose process closed all logs; nullopt: the last one did not.
   std::optional<BrokerEpoch> clean_stop() const { return clean_stop_; }
-  // As stored last; recovery point 0 where none was.
+  // What was durable when a recovery point or a high watermark was stored last; 0 where none was.
   Offset RecoveryPointOf(const PartitionId& id) const;
   const OffsetCheckpoint::Offsets& high_watermarks() const { return high_watermarks_; }
 

@@ -49,7 +49,10 @@ TEST_F(DataDirectoryTest, WhatWasMadeIsFound) {
     EXPECT_EQ(*directory->Create(Identity(0)), "data/t-0");
     EXPECT_EQ(*directory->Create(Identity(1)), "data/t-1");
     ASSERT_TRUE(directory->WriteRecoveryPoints({{{kTopic, PartitionIndex(1)}, Offset(7)}}).ok());
-    ASSERT_TRUE(directory->WriteHighWatermarks({{{kTopic, PartitionIndex(1)}, Offset(5)}}).ok());
+    ASSERT_TRUE(directory
+                    ->WriteHighWatermarks({{{kTopic, PartitionIndex(0)}, Offset(3)},
+                                           {{kTopic, PartitionIndex(1)}, Offset(5)}})
+                    .ok());
     ASSERT_TRUE(directory->WriteCleanStop(BrokerEpoch(9)).ok());
   }
   {
@@ -57,7 +60,7 @@ TEST_F(DataDirectoryTest, WhatWasMadeIsFound) {
     ASSERT_EQ(directory->found().size(), 2u);
     EXPECT_EQ(directory->found()[1].directory, "data/t-1");
     EXPECT_EQ(directory->found()[1].identity, Identity(1));
-    EXPECT_EQ(directory->RecoveryPointOf(Id(0)), Offset(0));
+    EXPECT_EQ(directory->RecoveryPointOf(Id(0)), Offset(3)) << "it was durable, too";
     EXPECT_EQ(directory->RecoveryPointOf(Id(1)), Offset(7));
     EXPECT_EQ(directory->high_watermarks().at({kTopic, PartitionIndex(1)}), Offset(5));
     EXPECT_EQ(directory->clean_stop(), BrokerEpoch(9));

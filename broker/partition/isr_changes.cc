@@ -55,6 +55,12 @@ void IsrChanges::Propose(const PartitionId& id, LeaderEpoch leader_epoch,
   alteration.set_leader_epoch(leader_epoch.value());
   alteration.set_partition_epoch(proposal.partition_epoch.value());
   alteration.set_synced(proposal.synced);
+  alteration.set_hand_over(proposal.hand_over);
+  if (proposal.hand_over) {
+    LOG(WARNING) << partitions_.find(id)->name()
+                 << ": has fewer in-sync replicas than it needs, and those that could lead do not "
+                    "reach this broker: one of them is asked for as leader";
+  }
   for (const replication::IsrMember& member : proposal.isr) {
     v1::IsrMember* proto = alteration.add_new_isr();
     proto->set_broker_id(member.broker.value());

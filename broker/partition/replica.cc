@@ -36,8 +36,7 @@ void Replica::Lead(const replication::PartitionState& state, int min_isr,
                    const std::map<BrokerId, LeaderReplica::BrokerInfo>& brokers) {
   const MonotonicTime now = clock_.Now();
   if (leader_ != nullptr && leader_->leader_epoch() == state.leader_epoch) {
-    leader_->MetadataChanged(state, now);
-    leader_->SetMinIsr(min_isr, now);
+    leader_->MetadataChanged(state, min_isr, now);
     leader_->SetFlushPolicy(WantedFlushPolicy());
     return;
   }
@@ -185,7 +184,7 @@ absl::Status Replica::FinishSync(const LogSync& sync, const absl::Status& result
     PostponeSync(finished);
     return finished;
   }
-  cuts_synced_ = cuts_at_sync_;
+  cuts_synced_ = std::max(cuts_synced_, cuts_at_sync_);
   if (const absl::Status moved = MoveLogStart(); !moved.ok()) {
     LOG(ERROR) << name_ << ": its log still begins at " << log_->log_start() << ": "
                << Describe(moved);
@@ -265,7 +264,13 @@ absl::Status Replica::TruncateTo(Offset end) {
   // Nothing to sync where nothing is cut.
   if (end < log_->log_end()) ++cuts_;
   wanted_log_start_ = std::min(wanted_log_start_, end);
-  return log_->TruncateTo(end);
+  return AfterCut(log_->TruncateTo(end));
+}
+
+// A log that begins anew is durable at once, and then no sync would tell so.
+absl::Status Replica::AfterCut(absl::Status cut) {
+  if (cut.ok() && !log_->NeedsSync()) cuts_synced_ = cuts_;
+  return cut;
 }
 
 absl::Status Replica::ResetTo(Offset offset, const v1::RememberedProducers& producers) {
@@ -273,7 +278,7 @@ absl::Status Replica::ResetTo(Offset offset, const v1::RememberedProducers& prod
                << ", where the leader's log begins; it had "
                << "come to " << log_->log_end();
   ++cuts_;
-  return log_->ResetTo(offset, ProducersFromProto(producers));
+  return AfterCut(log_->ResetTo(offset, ProducersFromProto(producers)));
 }
 
 absl::Status Replica::Append(const Buffer& batches) {

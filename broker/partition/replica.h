@@ -155,6 +155,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   absl::Status RemoveBefore(Offset offset) override;
   absl::Status Append(const Buffer& batches) override;
 
+  absl::Status AfterCut(absl::Status cut);
   void Resign();
   void PostponeSync(const absl::Status& why);
   void CollectReleased();

@@ -97,6 +97,9 @@ class ReplicaSet {
 
   // nullptr: not on this broker.
   Replica* Find(const PartitionId& id);
+  // Why there is no replica of a partition that the metadata places here: there was no room, or no
+  // descriptor. It is tried again every second. OK: for no such reason.
+  absl::Status WhyUnmade(const PartitionId& id) const;
   // Something was done with the replica: what follows from it is seen to soon.
   void Touch(Replica& replica);
 
@@ -181,6 +184,7 @@ class ReplicaSet {
   void ApplyRetention();
   void CheckpointHighWatermarks();
   void CheckpointRecoveryPoints();
+  Offset StoredHighWatermark(const CheckpointKey& key) const;
   void RemoveLater(DataDirectory::Aside where, const std::string& name, Duration delay);
   OffsetCheckpoint::Offsets HighWatermarks() const;
   OffsetCheckpoint::Offsets DurableOffsets() const;
@@ -200,7 +204,7 @@ class ReplicaSet {
 
   std::map<PartitionId, std::unique_ptr<Replica>> replicas_;
   // Which the metadata places here, and for which there was no room.
-  std::set<PartitionId> unmade_;
+  std::map<PartitionId, absl::Status> unmade_;
   std::map<PartitionId, Damaged> damaged_;
   // Whose logs are open.
   std::set<PartitionId> damaged_open_;

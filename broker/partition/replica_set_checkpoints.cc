@@ -116,6 +116,8 @@ void ReplicaSet::CheckpointRecoveryPoints() {
       for (const auto& [key, offset] : offsets) {
         Replica* replica = Find({key.topic_id, key.partition});
         if (replica == nullptr || closing_) continue;
+        // Until then the next start goes by the stored mark, unless it is told of the truncation.
+        if (StoredHighWatermark(key) > offset) continue;
         if (absl::Status status = replica->log().RecoveryPointStored(offset); !status.ok()) {
           LOG(ERROR) << replica->name() << ": " << Describe(status);
         }
@@ -123,6 +125,13 @@ void ReplicaSet::CheckpointRecoveryPoints() {
       }
     });
   });
+}
+
+Offset ReplicaSet::StoredHighWatermark(const CheckpointKey& key) const {
+  const OffsetCheckpoint::Offsets& stored =
+      stored_high_watermarks_.empty() ? directory_->high_watermarks() : stored_high_watermarks_;
+  const auto found = stored.find(key);
+  return found == stored.end() ? Offset(0) : found->second;
 }
 
 void ReplicaSet::RemoveLater(DataDirectory::Aside where, const std::string& name, Duration delay) {

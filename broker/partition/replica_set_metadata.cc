@@ -111,15 +111,20 @@ Replica* ReplicaSet::Make(const PartitionIdentity& identity) {
   }
   if (ErrorCodeOf(opened) != v1::OUT_OF_RESOURCES) {
     Fail(opened);
-  } else if (unmade_.insert(id).second) {
+  } else if (unmade_.insert_or_assign(id, opened).second) {
     LOG(ERROR) << PartitionDirectoryName(identity.topic, identity.partition)
                << " cannot be made yet, and is tried again: " << Describe(opened);
   }
   return nullptr;
 }
 
+absl::Status ReplicaSet::WhyUnmade(const PartitionId& id) const {
+  const auto found = unmade_.find(id);
+  return found == unmade_.end() ? absl::OkStatus() : found->second;
+}
+
 void ReplicaSet::MakeUnmade() {
-  for (const PartitionId& id : std::set(unmade_)) {
+  for (const auto& [id, why] : std::map(unmade_)) {
     const Partition* partition = image_.FindPartition(id);
     if (partition == nullptr || !partition->HasReplica(options_.self)) {
       unmade_.erase(id);

@@ -140,6 +140,7 @@ void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Sess
   if (round <= follower.told_round) {
     follower.confirmed_round = std::max(follower.confirmed_round, round);
   }
+  follower.acknowledged_at = now;
   if (!follower.acknowledged) follower.acknowledged = LogPosition{};
   follower.acknowledged->end = std::max(follower.acknowledged->end, log.end);
   follower.acknowledged->durable = std::max(follower.acknowledged->durable, log.durable);
@@ -220,9 +221,17 @@ Round LeaderReplica::ConfirmedRound() const {
 
 // --- Metadata
 
-void LeaderReplica::MetadataChanged(const PartitionState& state, MonotonicTime now) {
+void LeaderReplica::MetadataChanged(const PartitionState& state, int min_isr, MonotonicTime now) {
   CHECK_EQ(state.leader_epoch, state_.leader_epoch) << "another epoch is another leader";
-  if (state.partition_epoch <= state_.partition_epoch) return;
+  min_isr_ = min_isr;
+  if (state.partition_epoch > state_.partition_epoch) TakeRecord(state, now);
+  FailIfUnderMinimum();
+  AdvanceHighWatermark();
+  MaybeExpandAny();
+  MaybeTellSynced();
+}
+
+void LeaderReplica::TakeRecord(const PartitionState& state, MonotonicTime now) {
   state_ = state;
   // Whatever was in flight was based on an older record: it has taken effect, or never will.
   proposed_.reset();
@@ -232,16 +241,6 @@ void LeaderReplica::MetadataChanged(const PartitionState& state, MonotonicTime n
     if (broker == config_.self || followers_.count(broker) > 0) continue;
     followers_[broker].current_at = now;
   }
-  FailIfUnderMinimum();
-  AdvanceHighWatermark();
-  MaybeExpandAny();
-  MaybeTellSynced();
-}
-
-void LeaderReplica::SetMinIsr(int min_isr, MonotonicTime) {
-  min_isr_ = min_isr;
-  FailIfUnderMinimum();
-  AdvanceHighWatermark();
 }
 
 void LeaderReplica::SetFlushPolicy(FlushPolicy policy) {
@@ -281,6 +280,7 @@ void LeaderReplica::Tick(MonotonicTime now) {
   MaybeShrink(now);
   MaybeExpandAny();
   MaybeTellSynced();
+  MaybeHandOver(now);
 }
 
 MonotonicTime LeaderReplica::NextDeadline() const {
@@ -428,6 +428,35 @@ bool LeaderReplica::IsSyncedToBeTold() const {
 void LeaderReplica::MaybeTellSynced() {
   if (proposed_ || resigned_ || last_seen_ < propose_not_before_ || !IsSyncedToBeTold()) return;
   Propose({state_.isr.begin(), state_.isr.end()});
+}
+
+bool LeaderReplica::IsUnfollowed(MonotonicTime now) const {
+  if (HasMinimumIsr()) return false;
+  for (const auto& [broker, follower] : followers_) {
+    // It catches up, however long that takes.
+    const auto& heard = follower.acknowledged_at;
+    if (heard && now - *heard < config_.replica_lag_time_max / 2) return false;
+  }
+  std::vector<BrokerId> electable = state_.isr;
+  electable.insert(electable.end(), state_.elr.begin(), state_.elr.end());
+  return std::any_of(electable.begin(), electable.end(), [this](BrokerId broker) {
+    const auto info = brokers_.find(broker);
+    return broker != config_.self && info != brokers_.end() && info->second.eligible;
+  });
+}
+
+// A leader that the controller reaches and its followers do not would keep the partition from being
+// written for as long as that lasts.
+void LeaderReplica::MaybeHandOver(MonotonicTime now) {
+  if (!IsUnfollowed(now)) {
+    unfollowed_since_.reset();
+  } else if (!unfollowed_since_) {
+    unfollowed_since_ = now;
+  } else if (!proposed_ && !resigned_ && now >= propose_not_before_) {
+    unfollowed_since_ = now;
+    Propose({state_.isr.begin(), state_.isr.end()});
+    proposal_->hand_over = true;
+  }
 }
 
 void LeaderReplica::Propose(const std::set<BrokerId>& isr) {

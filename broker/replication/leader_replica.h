@@ -142,9 +142,9 @@ class LeaderReplica {
 
   // --- Metadata
 
-  // The partition's record has changed, in the same leader epoch.
-  void MetadataChanged(const PartitionState& state, MonotonicTime now);
-  void SetMinIsr(int min_isr, MonotonicTime now);
+  // The partition's record or the topic's settings have changed, in the same leader epoch;
+  // together, for a smaller ISR under the minimum of before would commit what the new one does not.
+  void MetadataChanged(const PartitionState& state, int min_isr, MonotonicTime now);
   // To kFsync while kReplicated is in effect: the high watermark moves by what is synced alone from
   // now on, and once every member of the ISR is synced up to it, that is proposed.
   void SetFlushPolicy(FlushPolicy policy);
@@ -173,6 +173,8 @@ class LeaderReplica {
     std::vector<IsrMember> isr;
     // Every member is synced up to the high watermark: kFsync may be in effect.
     bool synced = false;
+    // One of those that could lead is to lead instead, for they do not follow here.
+    bool hand_over = false;
   };
   // A new ISR to ask the controller for; each is handed out once.
   std::optional<Proposal> TakeProposal();
@@ -212,8 +214,11 @@ class LeaderReplica {
     Offset log_start;
     // The latest time at which it was current.
     MonotonicTime current_at;
+    // When it last took in what was sent to it.
+    std::optional<MonotonicTime> acknowledged_at;
   };
 
+  void TakeRecord(const PartitionState& state, MonotonicTime now);
   bool InIsr(BrokerId broker) const;
   bool IsReplica(BrokerId broker) const;
   // What counts of a replica's position: its durable offset (kFsync), or its end (kReplicated).
@@ -229,6 +234,9 @@ class LeaderReplica {
   // kFsync is to be in effect, and can be.
   bool IsSyncedToBeTold() const;
   void MaybeTellSynced();
+  // The ISR is under its minimum, and a replica that could lead is there, but none follows.
+  bool IsUnfollowed(MonotonicTime now) const;
+  void MaybeHandOver(MonotonicTime now);
   void Propose(const std::set<BrokerId>& isr);
   Proposal ProposalOf(const std::set<BrokerId>& isr) const;
 
@@ -253,6 +261,7 @@ class LeaderReplica {
   MonotonicTime propose_not_before_;
   MonotonicTime next_check_;
   MonotonicTime last_seen_;
+  std::optional<MonotonicTime> unfollowed_since_;
 
   Round round_;
   std::multimap<Offset, AppendId> waiting_;

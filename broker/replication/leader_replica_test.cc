@@ -41,7 +41,7 @@ class LeaderReplicaTest : public ::testing::Test {
   void Make(int64_t end, int64_t high_watermark) {
     LeaderReplica::Start start;
     start.state = state_;
-    start.min_isr = 2;
+    start.min_isr = min_isr_;
     start.log = {Offset(end), Offset(end)};
     start.high_watermark = Offset(high_watermark);
     leader_ = std::make_unique<LeaderReplica>(LeaderReplica::Config{BrokerId(1), kLag}, start, log_,
@@ -78,7 +78,7 @@ class LeaderReplicaTest : public ::testing::Test {
     state_.isr.clear();
     for (int broker : isr) state_.isr.emplace_back(broker);
     state_.partition_epoch = PartitionEpoch(partition_epoch);
-    leader_->MetadataChanged(state_, At(4));
+    leader_->MetadataChanged(state_, min_isr_, At(4));
   }
 
   // Unsynced records count, and both followers are positioned at the end.
@@ -91,6 +91,7 @@ class LeaderReplicaTest : public ::testing::Test {
   }
 
   PartitionState state_;
+  int min_isr_ = 2;
   FakeLog log_;
   std::unique_ptr<LeaderReplica> leader_;
 };
@@ -301,6 +302,64 @@ TEST_F(LeaderReplicaTest, ARoundIsConfirmedByTheEligibleReplicasToo) {
   leader_->Acknowledged(BrokerId(2), BrokerEpoch(12), Session(1), LeaderEpoch(5),
                         {Offset(20), Offset(20)}, Round(1), At(3));
   EXPECT_EQ(leader_->ConfirmedRound(), Round(1));
+}
+
+// Else what is on the leader alone would be acknowledged, and the ELR could be elected.
+TEST_F(LeaderReplicaTest, ARaisedMinimumAndASmallerIsrAreOneChange) {
+  min_isr_ = 1;
+  Make(20, 15);
+  Position(2, 20, 4);
+  Position(3, 20, 4);
+  Append(30);
+  leader_->AwaitCommit(AppendId(1), Offset(30));
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  min_isr_ = 2;
+  state_.elr = {BrokerId(2)};
+  Record({1}, 7);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  const auto released = leader_->TakeReleased();
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(ErrorCodeOf(released[0].status), v1::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+}
+
+TEST_F(LeaderReplicaTest, OneThatNobodyFollowsHandsOver) {
+  state_.isr = {BrokerId(1)};
+  state_.elr = {BrokerId(2)};
+  Make(20, 15);
+  const auto tick = [this](int64_t seconds) {
+    leader_->Tick(At(seconds * 1000));
+    return leader_->TakeProposal();
+  };
+  EXPECT_FALSE(tick(5));
+  const auto proposal = tick(10);
+  ASSERT_TRUE(proposal);
+  EXPECT_TRUE(proposal->hand_over);
+  EXPECT_FALSE(tick(15)) << "one at a time";
+  leader_->ProposalRefused(At(15'000));
+  const auto again = tick(20);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->hand_over);
+}
+
+TEST_F(LeaderReplicaTest, OneThatIsFollowedOrHasNobodyToHandOverToStays) {
+  state_.isr = {BrokerId(1)};
+  state_.elr = {BrokerId(2)};
+  Make(20, 15);
+  // It catches up, however long that takes.
+  Position(3, 10, 3);
+  for (int i = 1; i < 10; ++i) {
+    Ack(3, 10 + i, 10 + i, 1, i * 5'000 - 100);
+    leader_->Tick(At(i * 5'000));
+    EXPECT_FALSE(leader_->TakeProposal()) << i;
+  }
+  leader_->SetBrokers({{BrokerId(1), {BrokerEpoch(11), true}},
+                       {BrokerId(2), {BrokerEpoch(12), false}},
+                       {BrokerId(3), {BrokerEpoch(13), true}}},
+                      At(46'000));
+  for (int i = 10; i < 20; ++i) {
+    leader_->Tick(At(i * 5'000));
+    EXPECT_FALSE(leader_->TakeProposal()) << "3 is not eligible, and 2 is away";
+  }
 }
 
 TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {

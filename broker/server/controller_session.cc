@@ -7,6 +7,7 @@
 
 #include "common/error/error.h"
 #include "common/rpc/controller_methods.h"
+#include "common/text/utf8.h"
 
 namespace conclave::broker {
 namespace {
@@ -53,7 +54,8 @@ void ControllerSession::SetReport(const ReplicaReport& report) {
     v1::DamagedReplica* damaged = report_.add_damaged();
     damaged->set_topic_id(id.topic.ToBytes());
     damaged->set_partition(id.index.value());
-    damaged->set_what(damage.what);
+    // Paths are any bytes.
+    damaged->set_what(ToValidUtf8(damage.what));
     damaged->set_open(damage.open);
   }
   for (const auto& [id, end] : report.ends) {

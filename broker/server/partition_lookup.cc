@@ -43,7 +43,8 @@ absl::StatusOr<const Topic*> ResolveTopic(const MetadataImage& image, const Part
   return topic;
 }
 
-absl::Status NotLeader(const MetadataImage& image, const PartitionId& id, BrokerId self) {
+absl::Status NotLeader(const ReplicaSet& replicas, const PartitionId& id, BrokerId self) {
+  const MetadataImage& image = replicas.image();
   const Topic& topic = *image.FindTopic(id.topic);
   const Partition& partition = *image.FindPartition(id);
   const std::string named = absl::StrCat(topic.name, "-", id.index.value());
@@ -53,6 +54,7 @@ absl::Status NotLeader(const MetadataImage& image, const PartitionId& id, Broker
                                   partition.note.empty() ? "" : ": ", partition.note));
   }
   if (partition.leader == self) {
+    if (const absl::Status why = replicas.WhyUnmade(id); !why.ok()) return why;
     return MakeError(v1::LEADER_NOT_AVAILABLE,
                      absl::StrCat("broker ", self.value(), " is about to lead ", named));
   }
@@ -88,7 +90,7 @@ absl::StatusOr<Replica*> FindLeader(ReplicaSet& replicas, const PartitionName& n
   if (!id.ok()) return id.status();
   Replica* replica = replicas.Find(*id);
   if (replica == nullptr || replica->leader() == nullptr) {
-    return NotLeader(replicas.image(), *id, replicas.self());
+    return NotLeader(replicas, *id, replicas.self());
   }
   return replica;
 }

@@ -127,9 +127,6 @@ absl::Status CheckPartition(const Partition& partition) {
                                   " stopped uncleanly and is in the ISR or the ELR all the same"));
     }
   }
-  if (partition.leader != kNoBroker && !partition.stopped_uncleanly.empty()) {
-    return Refused("there is a leader, and those that stopped uncleanly are waited for");
-  }
   if (!v1::FlushPolicy_IsValid(partition.flush_policy)) {
     return MakeError(v1::UNSUPPORTED_VERSION,
                      absl::StrCat("flush policy ", static_cast<int>(partition.flush_policy),

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "common/error/error.h"
+
 namespace conclave {
 namespace {
 
 constexpr rlim_t kFewestForConnections = 32;
 constexpr rlim_t kMostForConnections = 1024;
+constexpr rlim_t kLeast = 100;
 
 rlim_t Limit() {
   rlimit limit;
@@ -42,6 +46,15 @@ void RaiseOpenFilesLimit() {
     return;
   }
   LOG(INFO) << "open files: at most " << show(limit.rlim_cur) << ", raised from " << before;
+}
+
+absl::Status CheckOpenFilesLimit() {
+  if (Limit() >= kLeast) return absl::OkStatus();
+  return MakeError(
+      v1::INVALID_CONFIG,
+      absl::StrCat("at most ", Limit(), " files may be open, and a server needs ", kLeast,
+                   " for itself alone: raise the limit (ulimit -n, or LimitNOFILE of "
+                   "its systemd unit)"));
 }
 
 bool LeavesDescriptors(int fd, int others) {

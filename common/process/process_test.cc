@@ -68,6 +68,12 @@ TEST(ProcessTest, TellsHowManyDescriptorsAreLeft) {
               limit.rlim_cur = 128;
               if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
               if (DescriptorsBesideLogs() != 16 + 32) return 3;
+              if (!CheckOpenFilesLimit().ok()) return 6;
+              limit.rlim_cur = 64;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 7;
+              if (CheckOpenFilesLimit().ok()) return 8;
+              limit.rlim_cur = 128;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 9;
               // 0 to 127 are the numbers there are.
               if (!LeavesDescriptors(111, 16) || LeavesDescriptors(112, 16)) return 4;
               limit.rlim_cur = limit.rlim_max;

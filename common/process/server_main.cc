@@ -57,6 +57,7 @@ int ServerMain(int argc, char** argv, const ServerProgram& program) {
   CLI11_PARSE(app, argc, argv);
   InitLogging(argv[0]);
   RaiseOpenFilesLimit();
+  if (absl::Status enough = CheckOpenFilesLimit(); !enough.ok()) return ExitCodeOf(enough);
   return ExitCodeOf(LoadAndRun(program, config, overrides));
 }
 

@@ -6,7 +6,7 @@
 #include "common/error/error.h"
 #include "common/record/batch_builder.h"
 #include "common/record/batch_reader.h"
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 
 namespace conclave {
 

@@ -26,11 +26,11 @@ class IsrChange {
   absl::StatusOr<Partition> Check() {
     if (auto status = Locate(); !status.ok()) return status;
     if (auto status = CheckEpochs(); !status.ok()) return status;
+    if (proposal_.hand_over()) return HandOver();
     if (auto status = CheckMembers(); !status.ok()) return status;
     Partition after = *before_;
-    const ConfigMap& configs = image_.FindTopic(id_.topic)->configs;
-    ChangeIsr(after, ProposedIsr(), EffectiveMinInsyncReplicas(configs, before_->replicas.size()));
-    if (proposal_.synced() && !IsUnsyncedAcknowledged(configs)) {
+    ChangeIsr(after, ProposedIsr(), Minimum());
+    if (proposal_.synced() && !IsUnsyncedAcknowledged(image_.FindTopic(id_.topic)->configs)) {
       after.flush_policy = v1::FLUSH_POLICY_FSYNC;
     }
     after.partition_epoch = before_->partition_epoch + 1;
@@ -56,6 +56,39 @@ class IsrChange {
     }
     name_ = absl::StrCat(image_.FindTopic(*topic)->name, "-", id_.index.value());
     return absl::OkStatus();
+  }
+
+  // To a member of the ISR, else of the ELR: whoever was told that records are committed.
+  absl::StatusOr<Partition> HandOver() const {
+    const auto may_lead = [this](BrokerId id, bool in) {
+      const Broker* broker = image_.FindBroker(id);
+      return in && id != before_->leader && broker != nullptr && broker->IsEligible();
+    };
+    Partition after = *before_;
+    after.leader = kNoBroker;
+    for (const PartitionReplica& replica : before_->replicas) {
+      if (may_lead(replica.broker, before_->InIsr(replica.broker))) {
+        after.leader = replica.broker;
+        break;
+      }
+      if (after.leader == kNoBroker && may_lead(replica.broker, before_->InElr(replica.broker))) {
+        after.leader = replica.broker;
+      }
+    }
+    if (after.leader == kNoBroker) {
+      return MakeError(
+          v1::ELIGIBLE_LEADERS_NOT_AVAILABLE,
+          absl::StrCat("no broker but ", before_->leader.value(), " may lead ", name_));
+    }
+    if (!before_->InIsr(after.leader)) ChangeIsr(after, {after.leader}, Minimum());
+    after.leader_epoch = before_->leader_epoch + 1;
+    after.partition_epoch = before_->partition_epoch + 1;
+    return after;
+  }
+
+  size_t Minimum() const {
+    return EffectiveMinInsyncReplicas(image_.FindTopic(id_.topic)->configs,
+                                      before_->replicas.size());
   }
 
   v1::NodeHint LeaderHint() const {

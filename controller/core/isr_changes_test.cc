@@ -110,6 +110,36 @@ TEST_F(IsrChangesTest, TheProposalMustMakeSense) {
   EXPECT_EQ(CodeOf(request), v1::UNKNOWN_TOPIC_ID);
 }
 
+TEST_F(IsrChangesTest, ALeaderHandsOverToOneThatMayLead) {
+  const auto hand_over = [this] {
+    auto request = Proposal({});
+    request.mutable_partitions(0)->set_hand_over(true);
+    return request;
+  };
+  Alter(Proposal({1, 2}));
+  Alter(Proposal({1}));
+  ASSERT_EQ(P(topic_).elr, std::vector<BrokerId>{BrokerId(2)});
+  const auto late = hand_over();
+  const auto result = Alter(hand_over());
+  EXPECT_EQ(result.error().code(), v1::NONE) << result.error().message();
+  EXPECT_EQ(result.leader(), 2);
+  EXPECT_EQ(Show(topic_), "2/1 [2]");
+  EXPECT_EQ(P(topic_).elr, std::vector<BrokerId>{BrokerId(1)}) << "it has all that was committed";
+  EXPECT_EQ(CodeOf(late), v1::FENCED_LEADER_EPOCH);
+}
+
+TEST_F(IsrChangesTest, NobodyIsHandedOverToWhoMayNotLead) {
+  Alter(Proposal({1, 2}));
+  Alter(Proposal({1}));
+  Break(2);
+  Wait(200);
+  Tick();
+  auto request = Proposal({});
+  request.mutable_partitions(0)->set_hand_over(true);
+  EXPECT_EQ(CodeOf(request), v1::ELIGIBLE_LEADERS_NOT_AVAILABLE);
+  EXPECT_EQ(Show(topic_), "1/0 [1]") << "3 left while there was the minimum, and may lack records";
+}
+
 TEST_F(IsrChangesTest, R17AnOldIncarnationDoesNotJoin) {
   Alter(Proposal({1, 2}));
   // The leader saw 3 catch up; then 3 was started again, and the proposal comes late.

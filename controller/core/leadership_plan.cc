@@ -38,7 +38,11 @@ void ChangeIsr(Partition& partition, std::vector<BrokerId> isr, size_t minimum) 
   std::vector<BrokerId> eligible = partition.elr;
   eligible.insert(eligible.end(), partition.isr.begin(), partition.isr.end());
   for (const BrokerId member : isr) Erase(eligible, member);
-  if (isr.size() >= minimum) eligible.clear();
+  if (isr.size() >= minimum) {
+    eligible.clear();
+    partition.stopped_uncleanly.clear();
+  }
+  for (const BrokerId member : isr) Erase(partition.stopped_uncleanly, member);
   partition.isr = std::move(isr);
   partition.elr = partition.InAssignmentOrder(eligible);
 }
@@ -113,6 +117,7 @@ void LeadershipPlan::LeadUncleanly(const PartitionId& id, BrokerId leader, std::
   partition.isr = {leader};
   // Nobody else's records count any more.
   partition.elr.clear();
+  partition.stopped_uncleanly.clear();
   partition.note = absl::StrCat("possible loss of acknowledged records: ", why);
 }
 
@@ -142,7 +147,6 @@ void LeadershipPlan::Elect(const PartitionId& id, const std::string& why_none) {
     partition.leader = kNoBroker;
     partition.note = why_none;
   }
-  if (partition.leader != kNoBroker) partition.stopped_uncleanly.clear();
   partition.leader_epoch = image_.FindPartition(id)->leader_epoch + 1;
 }
 
@@ -220,9 +224,12 @@ void LeadershipPlan::StopReplica(const PartitionId& id, BrokerId broker) {
   Partition& partition = Edit(id);
   Erase(partition.isr, broker);
   Erase(partition.elr, broker);
-  if (partition.leader != kNoBroker) return;
+  // The others have what it had, as far as is known; and if these, too, turn out to have stopped,
+  // fewer than the minimum have lost something, or the policy promises nothing.
+  if (partition.leader != kNoBroker && partition.isr.size() >= MinimumOf(id)) return;
   partition.stopped_uncleanly.push_back(broker);
   partition.stopped_uncleanly = partition.InAssignmentOrder(partition.stopped_uncleanly);
+  if (partition.leader != kNoBroker) return;
   std::vector<BrokerId> complete = partition.isr;
   complete.insert(complete.end(), partition.elr.begin(), partition.elr.end());
   const std::string others =

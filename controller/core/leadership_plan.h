@@ -31,7 +31,9 @@ void ChangeIsr(Partition& partition, std::vector<BrokerId> isr, size_t minimum);
 // - Who leaves the ISR while it falls under the minimum is in the ELR, until the ISR has reached
 //   the minimum (KIP-966).
 // - An unclean stop takes a replica out of both under FLUSH_POLICY_REPLICATED; a lost directory and
-//   damage do under any policy, and even the last.
+//   damage do under any policy, and even the last. Whom an unclean stop took out while the ISR fell
+//   under the minimum is remembered, as the ELR is, until it has reached the minimum: others may
+//   have stopped as well, and not be known to have.
 // - Each election raises the leader epoch, each change the partition epoch; by one a plan.
 //
 // Calls accumulate; brokers marked earlier stay so for later calls. AddRecords gives one record for

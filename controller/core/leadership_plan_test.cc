@@ -343,7 +343,7 @@ TEST_F(LeadershipPlanTest, R19AReplicaThatStoppedUncleanlyDoesNotLeadWhileACompl
   Unfence(2);
   EXPECT_EQ(Now().leader, BrokerId(2));
   EXPECT_EQ(Now().isr, Ids({2}));
-  EXPECT_EQ(Now().stopped_uncleanly, Ids({}));
+  EXPECT_EQ(Now().stopped_uncleanly, Ids({3})) << "2 may yet turn out to have stopped";
   EXPECT_EQ(Now().flush_policy, v1::FLUSH_POLICY_REPLICATED);
 }
 
@@ -366,6 +366,40 @@ TEST_F(LeadershipPlanTest, WhenAllStoppedUncleanlyTheFurthestLeadsOnceAllAreBack
   EXPECT_EQ(Now().stopped_uncleanly, Ids({}));
   EXPECT_NE(Now().note.find("possible loss"), std::string::npos);
   EXPECT_NE(Now().note.find("offset 100"), std::string::npos);
+}
+
+// All were killed, and the leader alone lost its power: the others come back while its session
+// lasts.
+TEST_F(LeadershipPlanTest, R19WhoCameBackBeforeTheLeaderWasMissedIsWaitedFor) {
+  Add(Replicated({1, 2, 3}));
+  for (const int follower : {2, 3}) {
+    FenceInTurn({follower});
+    StopUncleanly(follower);
+    Unfence(follower);
+  }
+  EXPECT_EQ(Now().leader, BrokerId(1));
+  EXPECT_EQ(Now().isr, Ids({1}));
+  EXPECT_EQ(Now().stopped_uncleanly, Ids({3})) << "1 and 3 had the minimum when 2 stopped";
+  FenceInTurn({1});
+  StopUncleanly(1);
+  EXPECT_EQ(Now().leader, kNoBroker);
+  EXPECT_EQ(Now().stopped_uncleanly, Ids({1, 3}));
+  SayEnd(1, 0, 90);
+  SayEnd(3, 0, 100);
+  Unfence(1);
+  EXPECT_EQ(Now().leader, BrokerId(3));
+}
+
+TEST_F(LeadershipPlanTest, WhoStoppedIsForgottenOnceTheMinimumIsInSync) {
+  Add(Replicated({1, 2, 3}));
+  for (const int follower : {2, 3}) {
+    FenceInTurn({follower});
+    StopUncleanly(follower);
+  }
+  Partition partition = Now();
+  EXPECT_EQ(partition.stopped_uncleanly, Ids({3}));
+  ChangeIsr(partition, Ids({1, 2}), 2);
+  EXPECT_EQ(partition.stopped_uncleanly, Ids({}));
 }
 
 TEST_F(LeadershipPlanTest, AGreaterEpochComesBeforeAGreaterOffset) {

@@ -1,12 +1,23 @@
 #include "controller/core/replica_reports.h"
 
+#include <string>
 #include <utility>
+
+#include "common/text/utf8.h"
 
 namespace conclave::controller {
 namespace {
 
 // Of a description that a broker gives.
 constexpr size_t kMaxWhat = 500;
+
+// Whole characters of it: what is none is no text to protobuf, which would write it and not read it
+// again.
+std::string Shortened(std::string what) {
+  if (what.size() > kMaxWhat) what.resize(kMaxWhat);
+  while (!IsValidUtf8(what)) what.pop_back();
+  return what;
+}
 
 // nullopt: of no topic.
 template <class Report>
@@ -22,7 +33,7 @@ void ReplicaReports::Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat
   Said said;
   for (const v1::DamagedReplica& damaged : heartbeat.damaged()) {
     if (const auto id = IdOf(damaged)) {
-      said.damages[*id] = {damaged.what().substr(0, kMaxWhat), damaged.open()};
+      said.damages[*id] = {Shortened(damaged.what()), damaged.open()};
     }
   }
   for (const v1::ReplicaEnd& end : heartbeat.replica_ends()) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "common/metadata/testing.h"
 #include "controller/core/batch_builder.h"
 #include "controller/core/metadata_lag.h"
 #include "controller/core/placement.h"
+#include "controller/core/replica_reports.h"
 
 namespace conclave::controller {
 namespace {
@@ -28,6 +30,27 @@ TEST(BatchBuilderTest, SplitsByBytesAndStampsEach) {
   }
   EXPECT_EQ(records, 10);
   EXPECT_TRUE(builder.Take().empty());
+}
+
+// What ends within a character is written by protobuf and not read again: no controller would.
+TEST(ReplicaReportsTest, ALongDescriptionIsCutBetweenCharacters) {
+  for (size_t before = 480; before < 500; ++before) {
+    v1::BrokerHeartbeat heartbeat;
+    v1::DamagedReplica* damaged = heartbeat.add_damaged();
+    damaged->set_topic_id(TopicId().ToBytes());
+    std::string what(before, 'x');
+    for (int i = 0; i < 20; ++i) what += "\xE2\x82\xAC";
+    damaged->set_what(what);
+    ReplicaReports reports;
+    reports.Heard(BrokerId(1), heartbeat);
+    ASSERT_EQ(reports.DamagedOn(BrokerId(1)).size(), 1u);
+    const std::string& kept = reports.DamagedOn(BrokerId(1)).begin()->second.what;
+    EXPECT_LE(kept.size(), 500u);
+    EXPECT_GT(kept.size(), 497u);
+    v1::PartitionChangeRecord record;
+    record.set_note(kept);
+    EXPECT_TRUE(record.ParseFromString(record.SerializeAsString())) << before;
+  }
 }
 
 TEST(MetadataLagTest, ASessionBehindIsNoticed) {

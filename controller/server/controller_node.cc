@@ -169,7 +169,15 @@ void ControllerNode::OnFatal(const absl::Status& why) { Fail(why); }
 
 bool ControllerNode::Append(const Batches& batches) {
   for (const v1::MetadataBatch& batch : batches) {
-    const auto position = raft_->Propose(batch.SerializeAsString());
+    std::string bytes = batch.SerializeAsString();
+    // Once it is in the log, every controller has to read it.
+    if (v1::MetadataBatch again; !again.ParseFromString(bytes)) {
+      LOG(ERROR) << "a batch of metadata records cannot be read back, and is dropped: "
+                 << batch.ShortDebugString();
+      Deactivate();
+      return false;
+    }
+    const auto position = raft_->Propose(std::move(bytes));
     if (!position.ok()) {
       LOG(ERROR) << "the metadata log refused a batch: " << position.status();
       Deactivate();

@@ -28,7 +28,7 @@ LIBRARIES = [
 ]
 
 COMMON = [
-    r"common/(types|random|error|metadata|config|buffer|record|checksum)/[a-z0-9_]+\.h",
+    r"common/(types|random|error|metadata|config|buffer|record|checksum|text)/[a-z0-9_]+\.h",
 ]
 
 # Messages, and never services.

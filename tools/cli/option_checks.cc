@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 
 namespace conclave::tools {
 

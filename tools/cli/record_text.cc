@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 #include "tools/cli/cli.h"
 
 namespace conclave::tools {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "common/error/error.h"
@@ -233,6 +234,7 @@ void GroupWorkload::CrashMember() {
   coverage_.Count("members crashed");
   cluster_.plane().Say("crash " + member.host->name());
   member.host->Crash(member.consumer);
+  member.paused_until = MonotonicTime();
   StartMember(member);
 }
 
@@ -241,18 +243,23 @@ void GroupWorkload::PauseMember(Duration how_long) {
   coverage_.Count("members paused");
   cluster_.plane().Say("pause " + member.host->name());
   member.host->executor().Pause();
+  member.paused_until = cluster_.scheduler().now() + how_long;
   cluster_.scheduler().After(how_long, [&member, life = member.life] {
     if (member.life == life) member.host->executor().Resume();
   });
 }
 
 bool GroupWorkload::IsStable() const {
-  size_t owned = 0;
+  std::vector<TopicPartition> owned;
   for (const auto& member : members_) {
+    // One that stands still does not know what became of it.
+    if (cluster_.scheduler().now() < member->paused_until) return false;
     if (member->consumer->member_epoch() <= 0) return false;
-    owned += member->consumer->Owned().size();
+    const auto its = member->consumer->Owned();
+    owned.insert(owned.end(), its.begin(), its.end());
   }
-  return owned == static_cast<size_t>(partitions_);
+  const std::set<TopicPartition> distinct(owned.begin(), owned.end());
+  return owned.size() == static_cast<size_t>(partitions_) && distinct.size() == owned.size();
 }
 
 bool GroupWorkload::IsAtEnd() {

@@ -63,6 +63,7 @@ class GroupWorkload {
     std::unique_ptr<ClientHost> host;
     std::unique_ptr<GroupConsumer> consumer;
     uint64_t life = 0;
+    MonotonicTime paused_until;
     // Of this life, in the history.
     std::string process;
     // Since when the coordinator may have made what it says next.

@@ -222,7 +222,7 @@ class World {
     if (new_epoch) {
       BecomeWhatItSays(broker);
     } else if (broker.leader != nullptr) {
-      broker.leader->MetadataChanged(metadata.state, now_);
+      broker.leader->MetadataChanged(metadata.state, kMinIsr, now_);
     }
     if (broker.leader != nullptr) broker.leader->SetBrokers(metadata.brokers, now_);
     Serve(broker);

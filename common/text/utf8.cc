@@ -1,4 +1,4 @@
-#include "common/record/utf8.h"
+#include "common/text/utf8.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#ifndef CONCLAVE_COMMON_RECORD_UTF8_H_
-#define CONCLAVE_COMMON_RECORD_UTF8_H_
+#ifndef CONCLAVE_COMMON_TEXT_UTF8_H_
+#define CONCLAVE_COMMON_TEXT_UTF8_H_
 
 #include <string>
 #include <string_view>
@@ -13,4 +13,4 @@ std::string ToValidUtf8(std::string_view bytes);
 
 }  // namespace conclave
 
-#endif  // CONCLAVE_COMMON_RECORD_UTF8_H_
+#endif  // CONCLAVE_COMMON_TEXT_UTF8_H_
