@@ -265,6 +265,12 @@ void Cluster::Acknowledged(const std::string& topic, int partition, Offset offse
   if (!broken.empty()) Break(topic + "-" + std::to_string(partition) + ": " + broken);
 }
 
+std::optional<Offset> Cluster::EndOf(const std::string& topic, int partition) {
+  const int leader = LeaderOf(topic, partition);
+  if (leader < 0) return std::nullopt;
+  return plane_.BrokerAt(leader).replicas().Find(IdOf(topic, partition))->high_watermark();
+}
+
 std::vector<std::optional<std::string>> Cluster::ReadAll(const std::string& topic, int partition) {
   std::vector<std::optional<std::string>> values;
   const int leader = LeaderOf(topic, partition);

@@ -78,6 +78,8 @@ class Cluster {
   }
   // A client was told that the record at `offset` is committed: holds that against the invariants.
   void Acknowledged(const std::string& topic, int partition, Offset offset);
+  // The leader's high watermark; nullopt: nobody leads at the moment.
+  std::optional<Offset> EndOf(const std::string& topic, int partition);
   // All values below the leader's high watermark, by offset from 0; of those that retention has
   // removed, nothing.
   std::vector<std::optional<std::string>> ReadAll(const std::string& topic, int partition);

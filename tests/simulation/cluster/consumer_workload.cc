@@ -76,7 +76,8 @@ void ConsumerWorkload::Take(const PartitionRecords& records, history::Time invok
 
 bool ConsumerWorkload::IsAtEnd() {
   for (int i = 0; i < partitions_; ++i) {
-    if (std::ssize(cluster_.ReadAll(topic_, i)) > next_[static_cast<size_t>(i)]) return false;
+    const auto end = cluster_.EndOf(topic_, i);
+    if (!end || end->value() > next_[static_cast<size_t>(i)]) return false;
   }
   return true;
 }

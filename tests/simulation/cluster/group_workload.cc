@@ -265,8 +265,9 @@ bool GroupWorkload::IsStable() const {
 bool GroupWorkload::IsAtEnd() {
   if (!IsStable()) return false;
   for (int i = 0; i < partitions_; ++i) {
-    const auto end = static_cast<int64_t>(cluster_.ReadAll(topic_, i).size());
-    if (end > 0 && committed_[static_cast<size_t>(i)] != end) return false;
+    const auto end = cluster_.EndOf(topic_, i);
+    if (!end) return false;
+    if (*end > Offset(0) && committed_[static_cast<size_t>(i)] != end->value()) return false;
   }
   return true;
 }

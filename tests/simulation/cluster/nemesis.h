@@ -88,8 +88,8 @@ class Nemesis : public FaultSchedule {
   GroupWorkload* const group_;
   const bool acknowledges_unsynced_;
   bool policy_is_fsync_ = false;
-  // Until then the others that heal do not: it takes a session, and more, until what was marooned is
-  // replaced.
+  // Until then the others that heal do not: it takes a session, and more, until what was marooned
+  // is replaced.
   MonotonicTime marooned_until_;
   // By how much nodes' wall clocks have been set wrong.
   std::map<int, Duration> clock_errors_;

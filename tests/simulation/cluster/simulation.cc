@@ -172,7 +172,10 @@ class Run : private control_sim::ControlPlane::Observer {
         AwaitNowAndThen(kReadWithin, "the consumer has not read everything",
                         [&] { return !consumer_ || consumer_->IsAtEnd(); }) &&
         AwaitNowAndThen(kReadWithin, "the group has not read and committed everything",
-                        [&] { return group_ == nullptr || group_->IsAtEnd(); });
+                        [&] { return group_ == nullptr || group_->IsAtEnd(); }) &&
+        // A session that a fault broke may have ended only now.
+        AwaitNowAndThen(kWholeWithin, "not whole at the end",
+                        [&] { return cluster_.IsWhole(kTopic); });
     if (quiet) CheckFinal();
   }
 
