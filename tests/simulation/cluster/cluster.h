@@ -104,6 +104,7 @@ class Cluster {
 
   Random random_;
   std::vector<Rotten> rotten_;
+  std::map<std::string, TopicId> acknowledged_in_;
   control_sim::ControlPlane plane_;
   DataInvariants invariants_;
   SimClock clock_;
