@@ -209,9 +209,7 @@ void LeaderReplica::Sent(BrokerId broker, Session session, Offset next, Offset h
 
 Round LeaderReplica::ConfirmedRound() const {
   Round confirmed = round_;
-  std::set<BrokerId> electable = MaximalIsr();
-  electable.insert(state_.elr.begin(), state_.elr.end());
-  for (const BrokerId broker : electable) {
+  for (const BrokerId broker : Electable()) {
     if (broker == config_.self) continue;
     const auto it = followers_.find(broker);
     confirmed = std::min(confirmed, it == followers_.end() ? Round() : it->second.confirmed_round);
@@ -332,6 +330,12 @@ std::set<BrokerId> LeaderReplica::MaximalIsr() const {
   return maximal;
 }
 
+std::set<BrokerId> LeaderReplica::Electable() const {
+  std::set<BrokerId> electable = MaximalIsr();
+  electable.insert(state_.elr.begin(), state_.elr.end());
+  return electable;
+}
+
 void LeaderReplica::AdvanceHighWatermark() {
   if (resigned_ || !HasMinimumIsr()) return;
   Offset least = Counted(log_position_);
@@ -437,8 +441,7 @@ bool LeaderReplica::IsUnfollowed(MonotonicTime now) const {
     const auto& heard = follower.acknowledged_at;
     if (heard && now - *heard < config_.replica_lag_time_max / 2) return false;
   }
-  std::vector<BrokerId> electable = state_.isr;
-  electable.insert(electable.end(), state_.elr.begin(), state_.elr.end());
+  const std::set<BrokerId> electable = Electable();
   return std::any_of(electable.begin(), electable.end(), [this](BrokerId broker) {
     const auto info = brokers_.find(broker);
     return broker != config_.self && info != brokers_.end() && info->second.eligible;

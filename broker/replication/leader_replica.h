@@ -224,6 +224,8 @@ class LeaderReplica {
   // What counts of a replica's position: its durable offset (kFsync), or its end (kReplicated).
   Offset Counted(const LogPosition& log) const;
   std::set<BrokerId> MaximalIsr() const;
+  // Whom the controller may elect: the maximal ISR and the ELR.
+  std::set<BrokerId> Electable() const;
   void AdvanceHighWatermark();
   void ReleaseCommitted();
   void FailIfUnderMinimum();
