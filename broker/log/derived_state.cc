@@ -115,10 +115,9 @@ absl::Status DerivedState::Load(Offset log_start, Offset log_end) {
   return absl::OkStatus();
 }
 
-// Only now: an epoch that ended where the log starts is not to be taken for one that goes on.
-void DerivedState::FinishLoad(Offset log_start, Offset log_end) {
+void DerivedState::FinishLoad(Offset log_start) {
   producers_.EndReplay();
-  TrimTo(log_start, log_end);
+  TrimTo(log_start);
 }
 
 void DerivedState::BeginReplay(Offset log_start) {
@@ -126,10 +125,8 @@ void DerivedState::BeginReplay(Offset log_start) {
   producers_noted_ = log_start;
 }
 
-// An epoch without a record left is none.
-void DerivedState::TrimTo(Offset start, Offset log_end) {
+void DerivedState::TrimTo(Offset start) {
   if (epochs_.TrimTo(start)) epochs_changed_ = true;
-  if (epochs_.TruncateTo(log_end)) epochs_changed_ = true;
 }
 
 Offset DerivedState::incomplete_from() const { return std::min(epochs_noted_, producers_noted_); }

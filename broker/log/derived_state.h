@@ -31,15 +31,15 @@ class DerivedState {
   // have been noted.
   Offset incomplete_from() const;
   // `log_start` may lie further on than that of Load, within the first segment.
-  void FinishLoad(Offset log_start, Offset log_end);
+  void FinishLoad(Offset log_start);
   // A batch of the log, in order. What the state has already is passed over.
   void Note(const BatchHeader& header);
 
   // The log will be cut to `end`. What the files say beyond it is cut first. Returns true if
   // producers must be replayed from the log's start once it is cut.
   absl::StatusOr<bool> TruncateTo(Offset end);
-  // The log begins at `start` now, and ends at `log_end`.
-  void TrimTo(Offset start, Offset log_end);
+  // The log begins at `start` now.
+  void TrimTo(Offset start);
   // The log is empty, and begins at `start`; `producers`: what is known of those before.
   absl::Status Reset(Offset start, const ProducerState::Producers& producers);
   // Producers are noted again, from the log's start: Note every batch between the two.

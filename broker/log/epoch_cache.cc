@@ -43,12 +43,12 @@ bool EpochCache::TruncateTo(Offset end) {
 
 bool EpochCache::TrimTo(Offset start) {
   bool changed = false;
-  while (starts_.size() > 1 && starts_[1].start <= start) {
+  while (starts_.size() > 1 && starts_[1].start < start) {
     starts_.erase(starts_.begin());
     changed = true;
   }
-  if (!starts_.empty() && starts_.front().start < start) {
-    starts_.front().start = start;
+  if (!starts_.empty() && starts_.front().start + 1 < start) {
+    starts_.front().start = start - 1;
     changed = true;
   }
   return changed;

@@ -36,7 +36,8 @@ class EpochCache {
   std::optional<EpochStart> last() const;
 
   // The greatest epoch that is at most the one asked for, and its end: where the next one begins,
-  // or the log's end. Without one: -1, and the start of the first epoch, or the log's end.
+  // or the log's end. Without one: -1, and the start of the first epoch, which may lie one below
+  // the log's, or the log's end.
   EpochEnd EndOf(LeaderEpoch asked, Offset log_end) const;
 
   // The epoch of the record at an offset within the log; nullopt below the first epoch.
@@ -45,7 +46,9 @@ class EpochCache {
   // The log ends at `end` now. False if nothing changed.
   bool TruncateTo(Offset end);
 
-  // The log begins at `start` now: epochs that ended there are forgotten.
+  // The log begins at `start` now: what came before is forgotten, but for the epoch of the last
+  // record below it. An emptied log is to be as good as it was where logs are compared by their
+  // last epochs.
   bool TrimTo(Offset start);
 
   void Clear() { starts_.clear(); }

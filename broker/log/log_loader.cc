@@ -266,7 +266,7 @@ absl::Status Loader::LoadDerived() {
                               [this](const BatchHeader& header) { log_.derived->Note(header); });
     if (!status.ok()) return status;
   }
-  log_.derived->FinishLoad(log_.start, end);
+  log_.derived->FinishLoad(log_.start);
   return absl::OkStatus();
 }
 

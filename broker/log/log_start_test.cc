@@ -83,12 +83,13 @@ TEST_F(LogStartTest, LiesWithinASegmentAndABatchAndSurvivesRestarts) {
   ASSERT_TRUE(log_->RemoveBefore(Offset(40)).ok());
   ExpectStart(Offset(40));
   EXPECT_EQ(log_->epochs().starts(),
-            (std::vector<EpochStart>{{LeaderEpoch(2), Offset(40)}, {LeaderEpoch(3), Offset(60)}}));
+            (std::vector<EpochStart>{{LeaderEpoch(2), Offset(39)}, {LeaderEpoch(3), Offset(60)}}));
   EXPECT_LE(FirstSegment(fs_), Offset(40));
   EXPECT_GT(FirstSegment(fs_), Offset(30)) << "whole segments below it are gone";
   const auto read = log_->Read(Offset(40), 1, log_->log_end());
   EXPECT_EQ(ParseBatchHeader(read->batches.ToString()).base_offset, Offset(39))
       << "a batch comes as a whole";
+  EXPECT_EQ(log_->first_batch(), Offset(39));
   const auto batches = AllBatches(*log_);
   const auto epochs = log_->epochs().starts();
   for (const bool clean : {true, false, true}) {
@@ -114,8 +115,37 @@ TEST_F(LogStartTest, AtTheEndNothingIsLeftOnDisk) {
     Reopen(clean);
     ExpectStart(Offset(90));
     EXPECT_EQ(log_->log_end(), Offset(90));
+    EXPECT_EQ(log_->first_batch(), Offset(90));
   }
-  EXPECT_EQ(Append(*log_, {}).base_offset, Offset(90));
+  EXPECT_EQ(Append(*log_, {}, LeaderEpoch(3)).base_offset, Offset(90));
+}
+
+// Replicas are compared by it when all of them stopped uncleanly: an emptied log is no older than
+// one that still has its records.
+TEST_F(LogStartTest, TheLastEpochIsKnownOfAnEmptiedLog) {
+  ASSERT_TRUE(log_->RemoveBefore(Offset(1000)).ok());
+  for (const bool clean : {true, false, true}) {
+    EXPECT_EQ(log_->last_epoch(), LeaderEpoch(3));
+    EXPECT_EQ(log_->EndOfEpoch(LeaderEpoch(3)), (EpochEnd{LeaderEpoch(3), Offset(90)}));
+    EXPECT_EQ(log_->EndOfEpoch(LeaderEpoch(2)).epoch, LeaderEpoch(-1));
+    Reopen(clean);
+  }
+  Append(*log_, {}, LeaderEpoch(7));
+  EXPECT_EQ(log_->EndOfEpoch(LeaderEpoch(5)), (EpochEnd{LeaderEpoch(3), Offset(90)}));
+  ASSERT_TRUE(log_->TruncateTo(Offset(90)).ok());
+  EXPECT_EQ(log_->last_epoch(), LeaderEpoch(3));
+}
+
+// As after an unclean election: the leader has nothing of what was removed here.
+TEST_F(LogStartTest, ACutBelowTheStartEmptiesTheLog) {
+  ASSERT_TRUE(log_->RemoveBefore(Offset(40)).ok());
+  ASSERT_TRUE(log_->TruncateTo(Offset(39)).ok());
+  for (const bool clean : {true, false}) {
+    EXPECT_EQ(log_->log_start(), Offset(0));
+    EXPECT_EQ(log_->log_end(), Offset(0));
+    EXPECT_EQ(log_->last_epoch(), LeaderEpoch(-1));
+    Reopen(clean);
+  }
 }
 
 TEST_F(LogStartTest, IsNeverBeyondWhatIsDurable) {

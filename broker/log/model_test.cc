@@ -169,6 +169,11 @@ class Model {
   void EndOfEpoch() {
     const LeaderEpoch asked(static_cast<int32_t>(random_.Between(-1, epoch_.value() + 1)));
     EpochEnd expected{LeaderEpoch(-1), end()};
+    if (gone_ && *gone_ > asked) {
+      EXPECT_EQ(log_->EndOfEpoch(asked), (EpochEnd{LeaderEpoch(-1), start_ - 1})) << asked;
+      return;
+    }
+    if (gone_) expected.epoch = *gone_;
     for (const Entry& entry : entries_) {
       if (entry.epoch <= asked) {
         expected = {entry.epoch, end()};
@@ -182,6 +187,10 @@ class Model {
 
   void Truncate() {
     const Offset to = std::max(start_, RandomOffset() - 0);
+    // Of the batch within which the log starts nothing stays.
+    if (!entries_.empty() && entries_.front().base < start_ && entries_.front().next > to) {
+      gone_.reset();
+    }
     const auto status = log_->TruncateTo(to);
     ASSERT_TRUE(status.ok()) << status;
     while (!entries_.empty() && entries_.back().next > to) entries_.pop_back();
@@ -207,12 +216,17 @@ class Model {
     ASSERT_TRUE(log_->RemoveBefore(to).ok());
     EXPECT_EQ(log_->log_start(), start_);
     EXPECT_LE(log_testing::FirstSegment(fs_), start_);
-    while (!entries_.empty() && entries_.front().next <= start_) entries_.erase(entries_.begin());
+    while (!entries_.empty() && entries_.front().next <= start_) {
+      gone_ = entries_.front().epoch;
+      entries_.erase(entries_.begin());
+    }
+    if (!entries_.empty() && entries_.front().base < start_) gone_ = entries_.front().epoch;
   }
 
   void Reset() {
     start_ = Offset(random_.Between(0, 2 * end().value() + 1));
     entries_.clear();
+    gone_.reset();
     ASSERT_TRUE(log_->ResetTo(start_, {}).ok());
   }
 
@@ -233,6 +247,8 @@ class Model {
   LogConfig config_;
   std::unique_ptr<PartitionLog> log_;
   Offset start_;
+  // The epoch of the last record below it, if there was one.
+  std::optional<LeaderEpoch> gone_;
   std::vector<Entry> entries_;
   LeaderEpoch epoch_{0};
   Offset recovery_point_;

@@ -89,10 +89,13 @@ class PartitionLog {
 
   const std::string& directory() const { return directory_; }
   Offset log_start() const { return log_start_; }
+  // Where the batch begins within which the log starts; log_start() where there is no such batch,
+  // or its header cannot be read. May block for the disk.
+  Offset first_batch() const;
   Offset log_end() const { return segments_.back()->next_offset(); }
   // Below it everything is synced. Also what to store in `recovery-points`, after Checkpoint.
   Offset durable_offset() const { return durable_; }
-  // Of the last record; -1: there is none.
+  // Of the last record, also of one that retention took; -1: there was none, or none is known of.
   LeaderEpoch last_epoch() const;
   const EpochCache& epochs() const { return derived_->epochs(); }
   const ProducerState& producers() const { return derived_->producers(); }
@@ -141,8 +144,10 @@ class PartitionLog {
   // --- Truncate ---
 
   // Cuts everything at `offset` and later; a batch that `offset` is within goes as a whole. Nothing
-  // if the log ends there. Lowers durable_offset() to the new end if it was beyond. A caller that
-  // acknowledges positions does so only once the cut is synced: until then NeedsSync() is true.
+  // if the log ends there. An empty log at 0 where `offset` lies below the log's start: what was
+  // removed here differed already, which an unclean election alone can bring about. Lowers
+  // durable_offset() to the new end if it was beyond. A caller that acknowledges positions does so
+  // only once the cut is synced: until then NeedsSync() is true.
   absl::Status TruncateTo(Offset offset);
 
   // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the

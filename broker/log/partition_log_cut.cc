@@ -12,7 +12,8 @@ absl::Status PartitionLog::TruncateTo(Offset offset) {
   if (!failure_.ok()) return failure_;
   if (unfinished_cut_) offset = std::min(offset, *unfinished_cut_);
   if (offset >= log_end() && !unfinished_cut_) return absl::OkStatus();
-  offset = std::max(offset, log_start());
+  // The cut would go through what is gone here: the whole log is to be had anew.
+  if (offset < log_start()) return ResetTo(Offset(0), {});
   // The offset may be within a batch, which goes as a whole.
   Offset end = offset;
   absl::Status found = segments_[SegmentIndexOf(offset)]->VisitBatchOf(

@@ -39,8 +39,15 @@ absl::Status PartitionLog::RemoveOldest(size_t count) {
     segments_.erase(segments_.begin());
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
   }
-  derived_->TrimTo(start, log_end());
+  derived_->TrimTo(start);
   return absl::OkStatus();
+}
+
+Offset PartitionLog::first_batch() const {
+  Offset first = log_start_;
+  const absl::Status found = segments_[SegmentIndexOf(log_start_)]->VisitBatchOf(
+      log_start_, [&first](const BatchHeader& header) { first = header.base_offset; });
+  return found.ok() ? first : log_start_;
 }
 
 absl::Status PartitionLog::RemoveBefore(Offset offset) {
@@ -49,7 +56,7 @@ absl::Status PartitionLog::RemoveBefore(Offset offset) {
   if (offset > log_start_) {
     if (absl::Status status = StoreLogStart(fs_, directory_, offset); !status.ok()) return status;
     log_start_ = offset;
-    derived_->TrimTo(offset, log_end());
+    derived_->TrimTo(offset);
   }
   if (sync_in_flight_) return absl::OkStatus();
   size_t count = 0;

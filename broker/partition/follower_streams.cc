@@ -194,9 +194,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       partition.mutable_divergence()->set_leader_epoch(end->epoch.value());
       partition.mutable_divergence()->set_end_offset(end->end.value());
     } else if (const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer)) {
-      partition.set_begin_at(begin->log_start.value());
+      partition.set_begin_at(begin->offset.value());
       *partition.mutable_producers() =
-          ProducersToProto(replica->log().producers().Below(begin->log_start));
+          ProducersToProto(replica->log().producers().Below(begin->offset));
     } else {
       *partition.mutable_error() = ErrorFromStatus(std::get<absl::Status>(answer));
     }
@@ -262,7 +262,10 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     Offset next = feed->next;
     std::string batches;
     if (feed->next < leader->log_end()) {
-      auto read = replica->Read(feed->next, room, leader->log_end());
+      // Below it only the rest of the batch within which the log starts.
+      const bool within_batch =
+          feed->next < log_start && feed->next == replica->log().first_batch();
+      auto read = replica->Read(within_batch ? log_start : feed->next, room, leader->log_end());
       if (!read.ok()) {
         // What cannot be read is not copied; the follower is told, and tries again.
         LOG(ERROR) << replica->name() << ": cannot be sent to broker " << *follower_ << ": "

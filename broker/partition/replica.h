@@ -150,6 +150,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   replication::LogPosition position() const override;
   LeaderEpoch last_epoch() const override { return log_->last_epoch(); }
   Offset log_start() const override { return log_->log_start(); }
+  Offset first_batch() const override { return log_->first_batch(); }
   absl::Status TruncateTo(Offset end) override;
   absl::Status ResetTo(Offset offset, const v1::RememberedProducers& producers) override;
   absl::Status RemoveBefore(Offset offset) override;

@@ -92,7 +92,7 @@ FollowerReplica::Next FollowerReplica::OnDivergence(Session session, LeaderEpoch
   }
   // What was committed is on every log that may lead: a cut below the mark we know means that the
   // mark's records were never ours to show.
-  high_watermark_ = std::min(high_watermark_, cut);
+  high_watermark_ = std::min({high_watermark_, cut, log_.position().end});
   return Begin();
 }
 

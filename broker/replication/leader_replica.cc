@@ -106,11 +106,15 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   follower.log_start = std::max(follower.log_start, position.log_start);
 
   const Offset log_start = log_.log_start();
-  if (position.log.end < log_start) return BeginAt{log_start};
+  const Offset first_batch = log_.first_batch();
+  // A batch is copied as a whole: nothing can go on from within one.
+  if (position.log.end <= log_start && position.log.end != first_batch && log_start > Offset(0)) {
+    return BeginAt{first_batch};
+  }
   if (position.last_epoch != kNoEpoch) {
     const EpochEnd ours = log_.EndOfEpoch(position.last_epoch);
     // Of what it has nothing is left here, and what is left here it has not.
-    if (ours.epoch == kNoEpoch && log_start > Offset(0)) return BeginAt{log_start};
+    if (ours.epoch == kNoEpoch && log_start > Offset(0)) return BeginAt{first_batch};
     if (ours.epoch != position.last_epoch || position.log.end > ours.end) return ours;
   } else if (position.log.end > log_position_.end) {
     return EpochEnd{kNoEpoch, log_start};

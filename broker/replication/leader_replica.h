@@ -31,6 +31,8 @@ class LeaderLog {
   virtual EpochEnd EndOfEpoch(LeaderEpoch epoch) const = 0;
   // Rises as old records are removed.
   virtual Offset log_start() const = 0;
+  // Of the first batch that is left: log_start(), or less, where the log starts within a batch.
+  virtual Offset first_batch() const = 0;
 };
 
 // One partition under one leader epoch, at its leader (KIP-101, 497, 841, 903; semantics, section
@@ -94,9 +96,9 @@ class LeaderReplica {
   struct Agreed {};
   // They do not: the follower truncates by this and positions itself again.
   // It ends before the leader's log begins, or has only records older than any that is left there:
-  // it drops everything and positions itself there.
+  // it drops everything and positions itself at the leader's first batch.
   struct BeginAt {
-    Offset log_start;
+    Offset offset;
   };
   using Answer = std::variant<Agreed, EpochEnd, BeginAt, absl::Status>;
   Answer Positioned(const Position& position, MonotonicTime now);

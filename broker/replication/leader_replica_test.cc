@@ -24,8 +24,10 @@ class FakeLog : public LeaderLog {
     return found;
   }
   Offset log_start() const override { return start; }
+  Offset first_batch() const override { return first.value_or(start); }
   std::vector<EpochEnd> epochs;
   Offset start;
+  std::optional<Offset> first;
 };
 
 class LeaderReplicaTest : public ::testing::Test {
@@ -368,13 +370,28 @@ TEST_F(LeaderReplicaTest, AFollowerThatEndsBeforeTheLogBeginsBeginsThere) {
   const auto answer = Position(2, 11, 4);
   const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer);
   ASSERT_NE(begin, nullptr);
-  EXPECT_EQ(begin->log_start, Offset(12));
+  EXPECT_EQ(begin->offset, Offset(12));
   // An empty log, too.
   EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 0, -1)));
   EXPECT_TRUE(Agrees(Position(2, 12, -1, 2)));
   EXPECT_TRUE(Agrees(Position(3, 12, 4, 2)));
   // Beyond the start, and with records older than any that is left.
   EXPECT_TRUE(std::holds_alternative<LeaderReplica::BeginAt>(Position(3, 14, 3, 3)));
+}
+
+// A batch is copied as a whole, also the one within which the log starts.
+TEST_F(LeaderReplicaTest, WhereTheLogBeginsWithinABatchAFollowerBeginsAtTheBatch) {
+  log_.epochs = {{LeaderEpoch(4), Offset(20)}};
+  log_.start = Offset(12);
+  log_.first = Offset(10);
+  for (const int64_t end : {0, 9, 11, 12}) {
+    const auto answer = Position(2, end, -1, static_cast<uint64_t>(end + 1));
+    const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer);
+    ASSERT_NE(begin, nullptr) << end;
+    EXPECT_EQ(begin->offset, Offset(10));
+  }
+  EXPECT_TRUE(Agrees(Position(2, 10, -1, 20)));
+  EXPECT_TRUE(Agrees(Position(3, 10, 4, 2))) << "it goes on where it ended";
 }
 
 TEST_F(LeaderReplicaTest, UnderReplicatedTheMarkIsTheLeastEndOfTheIsr) {

@@ -221,15 +221,16 @@ void Cluster::ReadRotten() {
   });
 }
 
-void Cluster::Produce(int broker, const std::string& topic, int partition, const std::string& value,
-                      v1::Acks acks, Duration timeout, Answer answer) {
+void Cluster::Produce(int broker, const std::string& topic, int partition,
+                      const std::vector<std::string>& values, v1::Acks acks, Duration timeout,
+                      Answer answer) {
   v1::ProduceRequest request;
   request.set_acks(acks);
   request.set_timeout_ms(static_cast<int32_t>(timeout.milliseconds()));
   v1::ProducePartition* part = request.add_partitions();
   part->set_topic(topic);
   part->set_partition(partition);
-  part->add_records()->set_value(value);
+  for (const std::string& value : values) part->add_records()->set_value(value);
   CallMethod<v1::ProduceRequest, v1::ProduceResponse>(
       *transport_, ControlPlane::EndpointTextOf(broker), produce_methods::kProduce, request,
       {.deadline = scheduler().now() + timeout + Duration::Seconds(5)}, executor_,

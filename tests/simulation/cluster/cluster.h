@@ -69,9 +69,10 @@ class Cluster {
   // --- The client
 
   using Answer = std::function<void(const absl::Status&, const v1::ProducePartitionResult&)>;
-  // One record, asked of `broker`. Acknowledgements under acks=all are held against the invariants.
-  void Produce(int broker, const std::string& topic, int partition, const std::string& value,
-               v1::Acks acks, Duration timeout, Answer answer);
+  // One batch, asked of `broker`. Acknowledgements under acks=all are held against the invariants.
+  void Produce(int broker, const std::string& topic, int partition,
+               const std::vector<std::string>& values, v1::Acks acks, Duration timeout,
+               Answer answer);
   // More has failed than the topic's flush policy survives.
   void ExcuseLoss(const std::string& topic, int partition) {
     invariants_.ExcuseLoss(IdOf(topic, partition));

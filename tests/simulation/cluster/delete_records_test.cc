@@ -206,6 +206,35 @@ TEST_P(DeleteRecords, AReplicaThatWasAwayRemovesThemBeforeItIsInSync) {
   EXPECT_EQ(LogOf(away).log_start(), Offset(13));
 }
 
+// A batch is copied as a whole, also to a replica that begins anew.
+TEST_P(DeleteRecords, WithinABatchAReplicaThatBeginsAnewGetsAllThatIsLeft) {
+  ASSERT_EQ(cluster_.CreateTopic("t", 1, 3, {{"segment.bytes", "1024"}}), "");
+  const int leader = cluster_.LeaderOf("t", 0);
+  const int away = Others(leader).front();
+  plane().Crash(away);
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] {
+    const Partition* state = cluster_.StateOf("t", 0);
+    return state != nullptr && !state->InIsr(BrokerId(away));
+  }));
+  for (int i = 0; i < 30; i += 3) {
+    bool stored = false;
+    const auto value = [i](int more) { return "v" + std::to_string(i + more); };
+    cluster_.Produce(leader, "t", 0, {value(0), value(1), value(2)}, v1::ACKS_ALL, kTimeout,
+                     [&](const absl::Status& status, const auto&) { stored = status.ok(); });
+    ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return stored; }));
+  }
+  const v1::DeleteRecordsResult deleted = Delete(16);
+  EXPECT_EQ(deleted.error().code(), v1::NONE) << deleted.error().message();
+  plane().Start(away);
+  WaitUntilWhole();
+  ExpectStartEverywhere(Offset(16));
+  plane().Crash(leader);
+  WaitForLeader();
+  ExpectServedFrom(16);
+  plane().Start(leader);
+  ExpectWholeAndNothingLost();
+}
+
 // The leader dies while it waits for the others: the client asks the next one.
 TEST_P(DeleteRecords, ALeaderThatDiesMeanwhileIsReplaced) {
   MakeTopic(20);

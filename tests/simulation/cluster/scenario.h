@@ -43,7 +43,7 @@ class Scenario : public testing::TestWithParam<int> {
   void Send(int broker, const std::string& value, v1::Acks acks = v1::ACKS_ALL,
             Duration timeout = kTimeout) {
     ++open_;
-    cluster_.Produce(broker, "t", 0, value, acks, timeout,
+    cluster_.Produce(broker, "t", 0, {value}, acks, timeout,
                      [this, value](const absl::Status& status, const auto&) {
                        --open_;
                        if (status.ok()) acknowledged_.push_back(value);
