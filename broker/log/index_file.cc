@@ -20,6 +20,13 @@ absl::StatusOr<std::unique_ptr<IndexFile>> IndexFile::Open(FileSystem& fs, const
   auto file = fs.Open(path, FileSystem::OpenMode::kCreate);
   if (!file.ok()) {
     if (ErrorCodeOf(file.status()) == v1::OUT_OF_RESOURCES) return file.status();
+    // A link in a circle, say: nothing in it is needed.
+    if (fs.RemoveFile(path).ok()) {
+      LOG(WARNING) << path << " is made anew from the log: " << file.status().message();
+      file = fs.Open(path, FileSystem::OpenMode::kCreate);
+    }
+  }
+  if (!file.ok()) {
     return MakeError(ErrorCodeOf(file.status()),
                      absl::StrCat(std::string(file.status().message()),
                                   ". It is an index, which is made anew where it is missing: move "

@@ -24,8 +24,9 @@ absl::Status DamageError(const LogDamage& damage) {
       absl::StrCat(damage.file, " is damaged at byte ", damage.position, ": ", damage.what,
                    ". Offsets ", damage.first_missing.value(), " to ",
                    damage.end_missing.value() - 1,
-                   " cannot be read; nothing was cut. Restore them from another replica, or give "
-                   "them up by name"));
+                   " cannot be read; nothing was cut. They are copied from another replica, where "
+                   "there is one; else bring the file back from a copy, or go on with what is left "
+                   "by 'conclave topic elect-leader --unclean'"));
   const nlohmann::json json = {{"file", damage.file},
                                {"position", damage.position},
                                {"first", damage.first_missing.value()},

@@ -18,6 +18,7 @@ namespace conclave {
 namespace {
 
 constexpr int kVersion = 1;
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 absl::Status Announce(FileSystem& fs, const std::string& path, Offset offset) {
   return WriteSealedJson(fs, path, kVersion, {{"offset", offset.value()}});
@@ -88,7 +89,10 @@ class Loader {
   bool NeedsScan(std::optional<Offset> next) const {
     return !options_.clean_stop && (!next || *next > recovery_point_);
   }
+  bool gives_up() const { return !options_.give_up_to.empty(); }
   absl::Status DropFrom(std::set<Offset>::const_iterator first);
+  absl::Status GiveUp(Offset base);
+  absl::Status GiveUpTail(const Segment& segment, uint64_t from);
   absl::Status LoadDerived();
   void Report(uint64_t bytes);
 
@@ -112,7 +116,7 @@ absl::Status Loader::Unreadable(const char* file, const absl::Status& status) co
 absl::StatusOr<std::optional<Offset>> Loader::ReadAnnouncement(const char* file) {
   auto announced = Announced(fs_, JoinPath(directory_, file));
   if (announced.ok()) return announced;
-  if (options_.give_up_start && ErrorCodeOf(announced.status()) == v1::STORAGE_ERROR) {
+  if (gives_up() && ErrorCodeOf(announced.status()) == v1::STORAGE_ERROR) {
     LOG(WARNING) << "goes on without what it said: " << Describe(announced.status());
     return std::nullopt;
   }
@@ -147,8 +151,11 @@ absl::Status Loader::Recover(Segment& segment, Offset end_missing) {
   const LeaderEpoch epoch =
       log_.segments.empty() ? LeaderEpoch(-1) : log_.segments.back()->last_epoch();
   const uint64_t size = segment.size_bytes();
-  const auto cut = segment.Recover(recovery_point_, end_missing, epoch,
-                                   [this](uint64_t bytes) { Report(bytes); });
+  const auto cut = segment.Recover(
+      recovery_point_, end_missing, epoch, [this](uint64_t bytes) { Report(bytes); },
+      [this, &segment](uint64_t from) {
+        return gives_up() ? GiveUpTail(segment, from) : absl::OkStatus();
+      });
   bytes_before_ += size;
   Report(0);
   if (!cut.ok()) return cut.status();
@@ -176,15 +183,49 @@ absl::Status Loader::OpenOne(Offset base, std::optional<Offset> next) {
   return absl::OkStatus();
 }
 
+absl::Status Loader::GiveUp(Offset base) {
+  if (absl::Status made = CreateDirectories(fs_, options_.give_up_to); !made.ok()) return made;
+  for (const char* suffix : {".log", ".index", ".timeindex"}) {
+    const absl::Status moved = fs_.Rename(SegmentPath(directory_, base, suffix),
+                                          SegmentPath(options_.give_up_to, base, suffix));
+    if (!moved.ok() && !absl::IsNotFound(moved)) return moved;
+  }
+  return fs_.SyncDirectory(options_.give_up_to);
+}
+
+absl::Status Loader::GiveUpTail(const Segment& segment, uint64_t from) {
+  if (absl::Status made = CreateDirectories(fs_, options_.give_up_to); !made.ok()) return made;
+  const std::string to = absl::StrCat(
+      SegmentPath(options_.give_up_to, segment.base_offset(), ".log"), ".from-byte-", from);
+  const auto source = fs_.Open(segment.path(), FileSystem::OpenMode::kReadOnly);
+  if (!source.ok()) return source.status();
+  const auto copy = fs_.Open(to, FileSystem::OpenMode::kCreateNew);
+  if (!copy.ok()) return copy.status();
+  for (uint64_t at = from; at < (*source)->size();) {
+    auto bytes = (*source)->ReadAt(at, kCopyBytes);
+    if (!bytes.ok()) return bytes.status();
+    if (bytes->empty()) break;
+    at += bytes->size();
+    const absl::Status appended = (*copy)->Append(Buffer(*std::move(bytes)));
+    if (!appended.ok()) return appended;
+  }
+  if (absl::Status synced = (*copy)->Sync(); !synced.ok()) return synced;
+  return fs_.SyncDirectory(options_.give_up_to);
+}
+
 absl::Status Loader::DropFrom(std::set<Offset>::const_iterator first) {
   for (auto it = bases_.cend(); it != first;) {
     --it;
     LOG(WARNING) << SegmentPath(directory_, *it, ".log")
-                 << " is removed: it follows a gap, past what was known to be on disk";
+                 << (gives_up() ? " is moved to " + options_.give_up_to + ": it follows a gap"
+                                : " is removed: it follows a gap, past what was known to be on "
+                                  "disk");
     const auto file =
         fs_.Open(SegmentPath(directory_, *it, ".log"), FileSystem::OpenMode::kReadOnly);
     if (file.ok()) log_.bytes_cut += (*file)->size();
-    if (absl::Status status = RemoveSegmentFiles(fs_, directory_, *it); !status.ok()) return status;
+    const absl::Status dropped =
+        gives_up() ? GiveUp(*it) : RemoveSegmentFiles(fs_, directory_, *it);
+    if (!dropped.ok()) return dropped;
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
   }
   bases_.erase(first, bases_.cend());
@@ -197,13 +238,13 @@ absl::Status Loader::CheckStart() {
   const Offset start = stored->value_or(Offset(0));
   if (bases_.empty()) {
     if (start == Offset(0)) return absl::OkStatus();
-    if (options_.give_up_start) return BeginAt(start);
+    if (gives_up()) return BeginAt(start);
     return DamageError(
         {directory_, 0, start, std::max(recovery_point_, start + 1),
          absl::StrCat("it has no segment, and its log began at offset ", start.value())});
   }
   const Offset first = *bases_.begin();
-  if (first > start && options_.give_up_start) {
+  if (first > start && gives_up()) {
     LOG(WARNING) << directory_ << ": begins at offset " << first << " from now on, and began at "
                  << start << ": what is missing is given up";
     log_.start = first;
@@ -278,7 +319,7 @@ absl::StatusOr<LoadedLog> Loader::Load() {
   bases_ = *std::move(bases);
   if (absl::Status status = CheckStart(); !status.ok()) return status;
   if (bases_.empty()) {
-    if (recovery_point_ > Offset(0) && !options_.give_up_start) {
+    if (recovery_point_ > Offset(0) && !gives_up()) {
       return DamageError({directory_, 0, Offset(0), recovery_point_, "it has no segment"});
     }
     auto first = Segment::Create(fs_, directory_, Offset(0), options_.index_interval_bytes);

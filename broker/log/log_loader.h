@@ -37,8 +37,10 @@ struct LoadOptions {
   Offset recovery_point;
   // The process before closed this log. Without that everything past the recovery point is scanned.
   bool clean_stop = false;
-  // Take the log as it is where its first segment is missing: it begins at the first that is left.
-  bool give_up_start = false;
+  // Take the log as it is: it begins at the first segment that is left, and ends at
+  // `recovery_point` or where the next gap is. Segments behind it, and what follows it in its own,
+  // are moved to this directory, which is made then. Empty: nothing is given up.
+  std::string give_up_to;
   int64_t index_interval_bytes = 4096;
   // Called now and then from within, on the same thread. May be empty.
   std::function<void(const RecoveryProgress&)> progress;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "broker/log/known_damage.h"
 #include "common/error/error.h"
 
 namespace conclave {
@@ -17,7 +18,7 @@ absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
   LoadOptions load;
   load.recovery_point = options.recovery_point;
   load.clean_stop = options.clean_stop;
-  load.give_up_start = options.give_up_start;
+  load.give_up_to = std::move(options.give_up_to);
   load.index_interval_bytes = options.config.index_interval_bytes;
   load.progress = std::move(options.progress);
   auto loaded = LoadLog(fs, log->directory_, load);
@@ -38,11 +39,34 @@ absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
       log->MarkDirty(segment->base_offset(), /*with_indexes=*/!newest);
     }
   }
+  log->FindKnownDamage();
   // What a crash left of a removal goes now, or later: it is not read in any case.
   if (absl::Status removed = log->RemoveBefore(log->log_start_); !removed.ok()) {
     LOG(ERROR) << log->directory_ << ": what was removed stays for now: " << Describe(removed);
   }
   return log;
+}
+
+// Somebody may have brought the file back from a copy, or retention have removed it.
+void PartitionLog::FindKnownDamage() {
+  const std::vector<Offset> known = ReadKnownDamage(fs_, directory_);
+  for (const Offset at : known) {
+    if (at < log_start() || at >= log_end()) continue;
+    const auto damage = DamageOf(Read(at, 1, log_end()).status());
+    if (!damage) continue;
+    if (!known_damage_) known_damage_ = damage;
+    damaged_at_.push_back(at);
+  }
+  if (damaged_at_ == known) return;
+  if (absl::Status stored = StoreKnownDamage(fs_, directory_, damaged_at_); !stored.ok()) {
+    LOG(ERROR) << directory_
+               << ": it names damage that is not there any more: " << Describe(stored);
+  }
+}
+
+absl::Status PartitionLog::RememberDamage(Offset at) {
+  damaged_at_.push_back(at);
+  return StoreKnownDamage(fs_, directory_, damaged_at_);
 }
 
 LeaderEpoch PartitionLog::last_epoch() const {

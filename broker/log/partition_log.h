@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "broker/log/derived_state.h"
 #include "broker/log/epoch_cache.h"
+#include "broker/log/log_damage.h"
 #include "broker/log/log_loader.h"
 #include "broker/log/log_sync.h"
 #include "broker/log/producer_state.h"
@@ -74,16 +75,16 @@ class PartitionLog {
     // The clean-stop marker was there and names the epoch last registered.
     bool clean_stop = false;
     // See LoadOptions.
-    bool give_up_start = false;
+    std::string give_up_to;
     std::function<void(const RecoveryProgress&)> progress;
   };
 
   // Opens the log in `directory`, making it if it is not there. `fs` outlives it.
   //
   // Damage below the recovery point: a DamageError, and nothing was cut. To give up what is
-  // missing, open again with recovery_point = first_missing, clean_stop = false, and give_up_start:
-  // what follows a gap is cut, but for a gap at the log's start. Take the replica out of the ISR
-  // first.
+  // missing, open again with recovery_point = first_missing, clean_stop = false, and give_up_to:
+  // what follows a gap is moved there, but for a gap at the log's start. Take the replica out of
+  // the ISR first.
   static absl::StatusOr<std::unique_ptr<PartitionLog>> Open(FileSystem& fs, std::string directory,
                                                             OpenOptions options);
 
@@ -103,6 +104,11 @@ class PartitionLog {
   size_t segment_count() const { return segments_.size(); }
   // What recovery cut at Open.
   uint64_t recovered_bytes_cut() const { return bytes_cut_; }
+  // Records that cannot be read, which a process before came upon, and which this one, when it
+  // opened the log, could not read either.
+  const std::optional<LogDamage>& known_damage() const { return known_damage_; }
+  // A read came upon damage at `at`: the next process is to look there.
+  absl::Status RememberDamage(Offset at);
   // A failed sync; OK else.
   const absl::Status& failure() const { return failure_; }
 
@@ -204,6 +210,7 @@ class PartitionLog {
   PartitionLog(FileSystem& fs, std::string directory, LogConfig config)
       : fs_(fs), directory_(std::move(directory)), config_(config) {}
 
+  void FindKnownDamage();
   Segment& active() { return *segments_.back(); }
   size_t SegmentIndexOf(Offset offset) const;
   absl::Status RollFor(const BatchHeader& header, size_t bytes, WallTime now);
@@ -232,6 +239,8 @@ class PartitionLog {
   Offset log_start_;
   Offset durable_;
   uint64_t bytes_cut_ = 0;
+  std::vector<Offset> damaged_at_;
+  std::optional<LogDamage> known_damage_;
   // Segments that need syncing, and whether their indexes do.
   std::map<Offset, bool> dirty_;
   bool directory_dirty_ = false;

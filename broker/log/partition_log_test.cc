@@ -1,6 +1,7 @@
 #include "broker/log/partition_log.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "broker/log/clean_stop.h"
 #include "broker/log/offset_checkpoint.h"
 #include "broker/log/partition_file.h"
+#include "broker/log/segment.h"
 #include "broker/log/testing/fault_file_system.h"
 #include "broker/log/testing/log_testing.h"
 #include "common/error/error.h"
@@ -345,6 +347,26 @@ TEST(PartitionLogTest, R30OldTimestampsDoNotRollASegmentABatch) {
   EXPECT_EQ(log->segment_count(), 1u);
   ASSERT_TRUE(log->RollIfAged(WallTime::FromUnixMillis(kNowMs + 8LL * 24 * 3600 * 1000)).ok());
   EXPECT_EQ(log->segment_count(), 2u);
+}
+
+// What is in an index's place is no reason to stop: it follows from the log.
+TEST(PartitionLogTest, R24AnIndexThatIsALinkInACircleIsMadeAnew) {
+  PosixFileSystem fs;
+  PartitionLog::OpenOptions options;
+  options.config = SmallSegments();
+  const std::string directory = std::string(getenv("TEST_TMPDIR")) + "/circle-0";
+  {
+    auto log = PartitionLog::Open(fs, directory, options);
+    ASSERT_TRUE(log.ok()) << log.status();
+    for (int i = 0; i < 20; ++i) Append(**log, {});
+    ASSERT_TRUE((*log)->Close().ok());
+  }
+  const std::string index = SegmentPath(directory, Offset(0), ".index");
+  ASSERT_TRUE(fs.RemoveFile(index).ok());
+  ASSERT_EQ(symlink(index.c_str(), index.c_str()), 0);
+  auto log = PartitionLog::Open(fs, directory, options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ((*log)->log_end(), Offset(20));
 }
 
 TEST(PartitionLogTest, SyncsRunBesideAppendsTruncationsAndReads) {

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "broker/log/derived_state.h"
+#include "broker/log/known_damage.h"
 #include "broker/log/log_damage.h"
 #include "broker/log/log_loader.h"
 #include "broker/log/partition_log.h"
+#include "broker/log/segment.h"
 #include "broker/log/testing/fault_file_system.h"
 #include "broker/log/testing/log_testing.h"
 #include "common/error/error.h"
@@ -179,7 +181,7 @@ TEST(RecoveryTest, R23BitRotBelowTheRecoveryPointIsNamedAndNeverCut) {
   EXPECT_EQ(damage->end_missing, filled.end);
   EXPECT_EQ(filled.fs.Contents(filled.NewestLog()), before) << "nothing may be cut";
 
-  // Past the recovery point it is a torn tail; and that is how it is given up by name.
+  // Past the recovery point it is a torn tail; and that is how it is given up.
   auto log = Open(filled.fs, filled.config, damage->first_missing, false);
   EXPECT_EQ(log->log_end(), filled.starts[40]);
 }
@@ -340,11 +342,83 @@ TEST(RecoveryTest, ADamagedAnnouncementIsDamageOfTheLogAndCanBeGivenUp) {
     EXPECT_EQ(damage->file, path);
     PartitionLog::OpenOptions options;
     options.config = filled.config;
-    options.give_up_start = true;
+    options.give_up_to = "/given-up";
     const auto log = PartitionLog::Open(filled.fs, kDirectory, options);
     ASSERT_TRUE(log.ok()) << log.status();
     EXPECT_EQ((*log)->log_end(), filled.end);
   }
+}
+
+// A start reads no closed segment: what a read came upon in the process before is looked at again.
+TEST(RecoveryTest, R23DamageThatIsKnownIsLookedAtAgain) {
+  for (const bool clean : {true, false}) {
+    Filled filled(36);
+    const std::string first = log_testing::PathOf(log_testing::FirstSegment(filled.fs), ".log");
+    std::string whole;
+    filled.fs.Change(first, [&](std::string& bytes) {
+      whole = bytes;
+      bytes[bytes.size() - 1] ^= 1;
+    });
+    auto log = Open(filled.fs, filled.config, filled.end, true);
+    EXPECT_FALSE(log->known_damage());
+    std::optional<LogDamage> damage;
+    for (Offset at; !damage && at < log->log_end();) {
+      const auto read = log->Read(at, 1, log->log_end());
+      damage = DamageOf(read.status());
+      if (read.ok()) at = read->next_offset;
+    }
+    ASSERT_TRUE(damage.has_value());
+    ASSERT_TRUE(log->RememberDamage(damage->first_missing).ok());
+    ASSERT_TRUE(log->Close().ok());
+    for (int start = 0; start < 2; ++start) {
+      log = Open(filled.fs, filled.config, filled.end, clean);
+      ASSERT_TRUE(log->known_damage());
+      EXPECT_EQ(log->known_damage()->first_missing, damage->first_missing);
+      ASSERT_TRUE(log->Close().ok());
+    }
+    // Somebody brings the file back.
+    log.reset();
+    filled.fs.Change(first, [&](std::string& bytes) { bytes = whole; });
+    EXPECT_FALSE(Open(filled.fs, filled.config, filled.end, clean)->known_damage());
+    EXPECT_FALSE(*filled.fs.Exists(JoinPath(kDirectory, kKnownDamageFile)));
+  }
+}
+
+TEST(RecoveryTest, WhatIsGivenUpIsMovedNotRemoved) {
+  Filled filled(37);
+  const auto bases_of = [&](const std::string& directory) {
+    std::vector<Offset> bases;
+    const auto entries = filled.fs.List(directory);
+    for (const DirectoryEntry& entry : *entries) {
+      if (const auto base = ParseSegmentName(entry.name)) bases.push_back(*base);
+    }
+    return bases;
+  };
+  const std::vector<Offset> bases = bases_of(kDirectory);
+  ASSERT_GE(bases.size(), 4u);
+  size_t size = 0;
+  filled.fs.Change(log_testing::PathOf(bases[1], ".log"), [&](std::string& bytes) {
+    size = bytes.size();
+    bytes[bytes.size() - 1] ^= 1;
+  });
+  // Below the recovery point, and of a process that has to scan from the start.
+  PartitionLog::OpenOptions options;
+  options.config = filled.config;
+  options.recovery_point = bases[1];
+  options.give_up_to = "/given-up";
+  const auto log = PartitionLog::Open(filled.fs, kDirectory, options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_LT((*log)->log_end(), bases[2]);
+  EXPECT_EQ(bases_of("/given-up"), std::vector<Offset>(bases.begin() + 2, bases.end()));
+  size_t tail = 0;
+  const auto given_up = filled.fs.List("/given-up");
+  for (const DirectoryEntry& entry : *given_up) {
+    if (entry.name.find(".from-byte-") != std::string::npos) tail = static_cast<size_t>(entry.size);
+  }
+  EXPECT_GT(tail, 0u);
+  const auto left =
+      filled.fs.Open(log_testing::PathOf(bases[1], ".log"), FileSystem::OpenMode::kReadOnly);
+  EXPECT_EQ((*left)->size() + tail, size);
 }
 
 TEST(RecoveryTest, R27AllSegmentsOfATrimmedLogMissing) {

@@ -203,7 +203,8 @@ absl::StatusOr<bool> Segment::LastTimeEntryHolds() {
 
 absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_missing,
                                           LeaderEpoch epoch_before,
-                                          const std::function<void(uint64_t bytes)>& progress) {
+                                          const std::function<void(uint64_t bytes)>& progress,
+                                          const std::function<absl::Status(uint64_t)>& before_cut) {
   if (absl::Status status = ClearIndexes(); !status.ok()) return status;
   LeaderEpoch epoch = epoch_before;
   std::string why;
@@ -237,6 +238,7 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
   if (cut > 0) {
     LOG(WARNING) << path() << ": cut " << cut << " bytes from byte " << good << " (offset "
                  << next_offset_.value() << ") on, which were not yet known to be on disk: " << why;
+    if (absl::Status status = before_cut(good); !status.ok()) return status;
     if (absl::Status status = log_->Truncate(good); !status.ok()) return status;
   }
   if (absl::Status status = FlushIndexes(); !status.ok()) return status;

@@ -95,7 +95,8 @@ absl::Status DataDirectory::Scan() {
   const auto unfinished = fs_.List(JoinPath(path_, kNew));
   if (!unfinished.ok()) return unfinished.status();
   for (const DirectoryEntry& entry : *unfinished) {
-    const absl::Status removed = RemoveTree(fs_, JoinPath(JoinPath(path_, kNew), entry.name));
+    const std::string path = JoinPath(JoinPath(path_, kNew), entry.name);
+    const absl::Status removed = entry.is_directory ? RemoveTree(fs_, path) : fs_.RemoveFile(path);
     if (!removed.ok()) return removed;
   }
   const auto entries = fs_.List(path_);
@@ -179,6 +180,17 @@ absl::StatusOr<std::string> DataDirectory::SetAside(const std::string& directory
     if (absl::Status synced = fs_.SyncDirectory(parent); !synced.ok()) return synced;
   }
   return to;
+}
+
+std::string DataDirectory::GivenUpPath(const PartitionId& id) const {
+  for (int copy = 1;; ++copy) {
+    // No name that ListAside takes for a log that goes once it is healed.
+    std::string path =
+        JoinPath(JoinPath(path_, kDamaged), absl::StrCat("given-up.", ToString(id), ".", copy));
+    const auto occupied = fs_.Exists(path);
+    // Whoever moves something there finds out about an error.
+    if (!occupied.ok() || !*occupied) return path;
+  }
 }
 
 absl::StatusOr<std::vector<DataDirectory::AsideLog>> DataDirectory::ListAside(Aside where) const {

@@ -22,7 +22,9 @@ namespace conclave::broker {
 //   topic-0/    a partition's log (docs/formats-log.md)
 //   new/        partitions that are being made; emptied at start
 //   deleted/    logs of deleted topics, by topic id; removed after a while
-//   damaged/    logs that had lost records, while another replica's are copied; removed after that
+//   damaged/    logs that had lost records, while another replica's are copied; removed after that;
+//               and "given-up.<id>.<copy>", what an operator had given up of a log; kept for a
+//               person to decide
 //   stray/      logs that were here at start and that the metadata knows nothing of; kept for a
 //               person to decide
 //   recovery-points, high-watermarks, clean-stop
@@ -62,6 +64,10 @@ class DataDirectory {
   // What was set aside there; a name that SetAside does not give is passed over.
   absl::StatusOr<std::vector<AsideLog>> ListAside(Aside where) const;
   absl::Status RemoveAside(Aside where, const std::string& name) const;
+
+  // Where what is given up of a partition's log can be moved: a new name under damaged/, which
+  // nobody removes.
+  std::string GivenUpPath(const PartitionId& id) const;
 
   absl::Status WriteRecoveryPoints(const OffsetCheckpoint::Offsets& offsets) const;
   absl::Status WriteHighWatermarks(const OffsetCheckpoint::Offsets& offsets) const;

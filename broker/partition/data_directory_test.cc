@@ -69,6 +69,25 @@ TEST_F(DataDirectoryTest, WhatWasMadeIsFound) {
   EXPECT_FALSE(Open()->clean_stop());
 }
 
+TEST_F(DataDirectoryTest, WhatIsUnfinishedGoesWhateverItIs) {
+  Open();
+  ASSERT_TRUE(fs_.Open("data/new/file", FileSystem::OpenMode::kCreateNew).ok());
+  ASSERT_TRUE(CreateDirectories(fs_, "data/new/a/b").ok());
+  ASSERT_NE(Open(), nullptr);
+  EXPECT_EQ(Names("data/new"), std::vector<std::string>());
+}
+
+TEST_F(DataDirectoryTest, WhatWasGivenUpIsNotTakenForALogThatGoesOnceItIsHealed) {
+  const auto directory = Open();
+  const std::string first = directory->GivenUpPath(Id());
+  ASSERT_TRUE(CreateDirectories(fs_, first).ok());
+  const std::string second = directory->GivenUpPath(Id());
+  EXPECT_NE(first, second);
+  ASSERT_TRUE(CreateDirectories(fs_, second).ok());
+  EXPECT_EQ(Names("data/damaged").size(), 2u);
+  EXPECT_TRUE(directory->ListAside(DataDirectory::Aside::kDamaged)->empty());
+}
+
 TEST_F(DataDirectoryTest, APartitionIsMadeWholeOrNotAtAll) {
   for (uint64_t step = 0;; ++step) {
     SimFileSystem fs;

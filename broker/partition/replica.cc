@@ -21,6 +21,7 @@ Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
       log_(std::move(log)),
       options_(std::move(options)),
       clock_(clock),
+      damage_(log_->known_damage()),
       high_watermark_(std::min(high_watermark, log_->log_end())),
       shown_high_watermark_(high_watermark_) {}
 
@@ -123,11 +124,22 @@ absl::StatusOr<std::optional<TimestampedOffset>> Replica::FindTimestamp(int64_t 
   return found;
 }
 
+std::optional<std::string> Replica::damage() const {
+  if (!damage_) return std::nullopt;
+  // The end may have been told by a header that is damaged itself.
+  const Offset end = std::max(damage_->end_missing, damage_->first_missing + 1);
+  if (log_->log_start() >= end || log_->log_end() <= damage_->first_missing) return std::nullopt;
+  return DescribeDamage(*damage_);
+}
+
 void Replica::NoteDamage(const absl::Status& status) {
   const auto damage = DamageOf(status);
-  if (!damage || damage_) return;
-  damage_ = DescribeDamage(*damage);
+  if (!damage || this->damage()) return;
+  damage_ = damage;
   LOG(ERROR) << name_ << ": " << Describe(status);
+  if (absl::Status stored = log_->RememberDamage(damage->first_missing); !stored.ok()) {
+    LOG(ERROR) << name_ << ": a start does not know of it: " << Describe(stored);
+  }
   options_.on_damage(*this);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/log/log_damage.h"
 #include "broker/log/log_sync.h"
 #include "broker/log/partition_file.h"
 #include "broker/log/partition_log.h"
@@ -70,8 +71,9 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   absl::StatusOr<LogRead> Read(Offset from, size_t max_bytes, Offset limit);
   absl::StatusOr<std::optional<TimestampedOffset>> FindTimestamp(int64_t timestamp_ms,
                                                                  Offset limit);
-  // What is damaged, for people; nullopt: nothing that is known.
-  const std::optional<std::string>& damage() const { return damage_; }
+  // What is damaged, for people; nullopt: nothing that is known. It goes where the log starts
+  // behind it, or ends before it.
+  std::optional<std::string> damage() const;
 
   // --- Its part
 
@@ -173,7 +175,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   const Clock& clock_;
   TopicConfig config_;
 
-  std::optional<std::string> damage_;
+  std::optional<LogDamage> damage_;
   Offset high_watermark_;  // While it has no part.
   std::unique_ptr<replication::LeaderReplica> leader_;
   std::unique_ptr<replication::FollowerReplica> follower_;

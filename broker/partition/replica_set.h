@@ -166,6 +166,8 @@ class ReplicaSet {
   // Makes a replica of what was damaged, once another one's records can be copied, or an operator
   // has had this one elected; nullptr: not yet.
   Replica* Heal(const PartitionId& id, const Partition& partition);
+  // Opens what is left of a damaged log; nullptr: nothing can be, or the process ends.
+  Replica* GiveUp(const PartitionId& id);
   // An open log that is damaged makes room for a copy of the leader's.
   Replica* ReplaceIfDamaged(const PartitionId& id, const Partition& partition, Replica* replica);
   // No replica comes of it any more.

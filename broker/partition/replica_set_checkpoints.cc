@@ -23,6 +23,8 @@ void ReplicaSet::EverySecond() {
   ReportRecovery();
   if (!closing_ && !failed_ && took_part_) {
     MakeUnmade();
+    // What was damaged may have been removed, what could not be made may have been.
+    if (!reported_.damaged.empty()) Report();
     const bool due = std::exchange(checkpoints_due_, false);
     if (due || seconds_ % kHighWatermarkSeconds == 0) CheckpointHighWatermarks();
     if (due || seconds_ % kRecoveryPointSeconds == 0) CheckpointRecoveryPoints();

@@ -52,14 +52,27 @@ Replica* ReplicaSet::Heal(const PartitionId& id, const Partition& partition) {
     damaged_.erase(id);
     return MakeAnew(given_up.identity);
   }
-  if (absl::Status opened = OpenLog(given_up.directory, given_up.identity, Opening::kGiveUp);
-      !opened.ok()) {
-    Fail(opened);
-    return nullptr;
+  return GiveUp(id);
+}
+
+Replica* ReplicaSet::GiveUp(const PartitionId& id) {
+  for (;;) {
+    const Damaged given_up = damaged_.at(id);
+    const absl::Status opened = OpenLog(given_up.directory, given_up.identity, Opening::kGiveUp);
+    if (!opened.ok()) {
+      Fail(opened);
+      return nullptr;
+    }
+    if (Replica* replica = Find(id)) {
+      damaged_.erase(id);
+      return replica;
+    }
+    // There may be another gap, before the one that was given up.
+    const Damaged& left = damaged_.at(id);
+    const bool nearer = left.damage && (!given_up.damage || left.damage->first_missing <
+                                                                given_up.damage->first_missing);
+    if (!nearer) return nullptr;
   }
-  Replica* replica = Find(id);
-  if (replica != nullptr) damaged_.erase(id);
-  return replica;
 }
 
 Replica* ReplicaSet::ReplaceIfDamaged(const PartitionId& id, const Partition& partition,
@@ -119,6 +132,10 @@ void ReplicaSet::Report() {
     } else {
       damaged_open_.erase(id);
     }
+  }
+  // Whoever else is in sync is to lead, rather than one that has no log.
+  for (const auto& [id, why] : unmade_) {
+    report.damaged[id] = {absl::StrCat("its log cannot be made: ", why.message()), true};
   }
   for (const PartitionId& id : image_.PartitionsLedBy(kNoBroker)) {
     if (!image_.FindPartition(id)->HasStoppedUncleanly(options_.self)) continue;

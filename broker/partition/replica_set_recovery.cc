@@ -130,7 +130,7 @@ PartitionLog::OpenOptions ReplicaSet::OptionsOf(const PartitionId& id, Opening o
   if (opening != Opening::kNew) open.recovery_point = directory_->RecoveryPointOf(id);
   open.clean_stop = opening == Opening::kRecover && directory_->clean_stop().has_value();
   if (opening == Opening::kGiveUp) {
-    open.give_up_start = true;
+    open.give_up_to = directory_->GivenUpPath(id);
     const auto damaged = damaged_.find(id);
     if (damaged != damaged_.end() && damaged->second.damage) {
       open.recovery_point = damaged->second.damage->first_missing;
@@ -188,6 +188,7 @@ void ReplicaSet::AddReplica(const PartitionIdentity& identity, std::unique_ptr<P
   const PartitionId id{identity.topic_id, identity.partition};
   replicas_[id] = std::make_unique<Replica>(identity, std::move(log), high_watermark,
                                             std::move(options), executor_.clock());
+  if (replicas_[id]->damage()) damaged_open_.insert(id);
   Touch(*replicas_[id]);
 }
 

@@ -244,9 +244,11 @@ absl::StatusOr<std::vector<DirectoryEntry>> PosixFileSystem::List(const std::str
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat info;
-    if (stat(JoinPath(path, name).c_str(), &info) != 0) {
+    const std::string inner = JoinPath(path, name);
+    // A link that leads nowhere, or in a circle, is a file that cannot be opened.
+    if (stat(inner.c_str(), &info) != 0 && lstat(inner.c_str(), &info) != 0) {
       if (errno == ENOENT) continue;  // Removed meanwhile.
-      return IoError("stat", JoinPath(path, name), errno);
+      return IoError("stat", inner, errno);
     }
     entries.push_back({name, S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size)});
   }

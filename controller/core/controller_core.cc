@@ -152,7 +152,7 @@ absl::StatusOr<Change<v1::BrokerHeartbeatReply>> ControllerCore::Heartbeat(
   if (!found.ok()) return found.status();
   const Broker& broker = **found;
   sessions_.Heard(id, broker.epoch, now.time);
-  reports_.Heard(id, heartbeat);
+  const bool reports = reports_.Heard(id, heartbeat);
   const LogIndex at(heartbeat.metadata_index());
   const LogIndex commit_index = committed_.position().index;
   const bool is_behind = lag_.Observe(id, at, commit_index, now.time);
@@ -167,7 +167,7 @@ absl::StatusOr<Change<v1::BrokerHeartbeatReply>> ControllerCore::Heartbeat(
   } else if (!broker.fenced && is_behind) {
     fenced_reasons_[id] = why_fenced;
     change.batches = Fence({{id, broker.epoch, now.time, why_fenced}}, now);
-  } else if (reports_.HasAny(id)) {
+  } else if (reports) {
     change.batches = ActOnReports(broker, now);
   }
 

@@ -248,6 +248,12 @@ void LeadershipPlan::StoppedUncleanly(BrokerId broker) {
 }
 
 void LeadershipPlan::TakeOutDamaged(BrokerId broker) {
+  const std::string damaged =
+      absl::StrCat("the replica on broker ", broker.value(), " is damaged: ");
+  for (const PartitionId& id : image_.PartitionsLedBy(broker)) {
+    if (!Current(id).note.starts_with(damaged) || reports_.IsDamaged(broker, id)) continue;
+    Edit(id).note.clear();
+  }
   for (const auto& [id, damage] : reports_.DamagedOn(broker)) {
     const Partition* before = image_.FindPartition(id);
     if (before == nullptr || !before->HasReplica(broker)) continue;
@@ -258,10 +264,10 @@ void LeadershipPlan::TakeOutDamaged(BrokerId broker) {
     Partition without = current;
     Erase(without.isr, broker);
     Erase(without.elr, broker);
-    const std::string found =
-        absl::StrCat("the replica on broker ", broker.value(), " is damaged: ", damage.what);
-    if (damage.open && current.leader == broker && !CleanCandidate(without)) {
-      if (current.note != found) Edit(id).note = found;
+    const std::string found = damaged + damage.what;
+    const bool may_lead = current.leader == broker || current.leader == kNoBroker;
+    if (damage.open && may_lead && !CleanCandidate(without)) {
+      if (current.leader == broker && current.note != found) Edit(id).note = found;
       continue;
     }
     TakeOut(id, broker,

@@ -478,6 +478,12 @@ TEST_F(LeadershipPlanTest, AnOpenDamagedReplicaStaysWhereNoOtherCouldLead) {
   LeadershipPlan again(image_, reports_);
   again.TakeOutDamaged(BrokerId(1));
   EXPECT_EQ(After(again), Now()) << "said again, it changes nothing";
+  // Retention has removed what was damaged.
+  reports_.Heard(BrokerId(1), v1::BrokerHeartbeat());
+  LeadershipPlan removed(image_, reports_);
+  removed.TakeOutDamaged(BrokerId(1));
+  EXPECT_EQ(After(removed).note, "");
+  EXPECT_EQ(After(removed).leader, BrokerId(1));
 }
 
 TEST_F(LeadershipPlanTest, AnUncleanElectionPrefersWhatIsNotDamaged) {

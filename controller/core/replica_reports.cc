@@ -29,7 +29,7 @@ std::optional<PartitionId> IdOf(const Report& report) {
 
 }  // namespace
 
-void ReplicaReports::Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat) {
+bool ReplicaReports::Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat) {
   Said said;
   for (const v1::DamagedReplica& damaged : heartbeat.damaged()) {
     if (const auto id = IdOf(damaged)) {
@@ -42,10 +42,10 @@ void ReplicaReports::Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat
     }
   }
   if (said.damages.empty() && said.ends.empty()) {
-    brokers_.erase(broker);
-  } else {
-    brokers_[broker] = std::move(said);
+    return brokers_.erase(broker) > 0;
   }
+  brokers_[broker] = std::move(said);
+  return true;
 }
 
 const ReplicaReports::Damages& ReplicaReports::DamagedOn(BrokerId broker) const {

@@ -33,13 +33,13 @@ class ReplicaReports {
   using Damages = std::map<PartitionId, Damage>;
   using Ends = std::map<PartitionId, ReplicaEnd>;
 
-  // What is in the heartbeat takes the place of what was heard from the broker before.
-  void Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat);
+  // What is in the heartbeat takes the place of what was heard from the broker before. Whether
+  // there is something to act on: it says something, or did before.
+  bool Heard(BrokerId broker, const v1::BrokerHeartbeat& heartbeat);
   // Its session is over.
   void Forget(BrokerId broker) { brokers_.erase(broker); }
   void Clear() { brokers_.clear(); }
 
-  bool HasAny(BrokerId broker) const { return brokers_.contains(broker); }
   const Damages& DamagedOn(BrokerId broker) const;
   const Ends& EndsOn(BrokerId broker) const;
   bool IsDamaged(BrokerId broker, const PartitionId& id) const;

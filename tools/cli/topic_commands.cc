@@ -175,6 +175,9 @@ Json ToJson(const v1::TopicDescription& topic) {
 
 void PrintTopic(const v1::TopicDescription& topic) {
   std::cout << "topic " << topic.name() << ", id " << IdText(topic.topic_id()) << "\n\n";
+  const auto offset = [](bool known, int64_t value) {
+    return known ? std::to_string(value) : std::string("-");
+  };
   std::vector<std::vector<std::string>> rows;
   for (const v1::PartitionDescription& p : topic.partitions()) {
     std::string replicas;
@@ -183,10 +186,13 @@ void PrintTopic(const v1::TopicDescription& topic) {
     }
     rows.push_back({std::to_string(p.partition()),
                     p.leader() < 0 ? "none" : std::to_string(p.leader()),
-                    std::to_string(p.leader_epoch()), replicas, Joined(p.isr()),
-                    p.has_high_watermark() ? std::to_string(p.high_watermark()) : "-", p.note()});
+                    std::to_string(p.leader_epoch()), replicas, Joined(p.isr()), Joined(p.elr()),
+                    offset(p.has_log_start_offset(), p.log_start_offset()),
+                    offset(p.has_high_watermark(), p.high_watermark()), p.note()});
   }
-  PrintTable({"PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "HIGH WATERMARK", "NOTE"}, rows);
+  PrintTable({"PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "ELR", "LOG START",
+              "HIGH WATERMARK", "NOTE"},
+             rows);
   std::cout << '\n';
   PrintConfig(topic);
 }

@@ -137,6 +137,22 @@ std::string Cluster::ElectUncleanly(const std::string& topic, int partition) {
   return elected->ok() ? "" : Describe(*elected);
 }
 
+void Cluster::DeleteRecords(
+    const std::string& topic, int partition, Offset before,
+    std::function<void(const absl::Status&, const v1::DeleteRecordsResult&)> done) {
+  v1::DeleteRecordsRequest request;
+  v1::DeleteRecordsPartition* asked = request.add_partitions();
+  asked->set_topic(topic);
+  asked->set_partition(partition);
+  asked->set_before_offset(before.value());
+  admin_->DeleteRecords(
+      request, [done = std::move(done)](absl::StatusOr<v1::DeleteRecordsResponse> response) {
+        if (!response.ok()) return done(response.status(), {});
+        const v1::DeleteRecordsResult& result = response->partitions(0);
+        done(StatusFromError(result.error()), result);
+      });
+}
+
 const Topic* Cluster::FindTopic(const std::string& topic) const {
   for (int node = 0; node < plane_.nodes(); ++node) {
     if (!plane_.IsUp(node)) continue;

@@ -53,6 +53,9 @@ class Cluster {
   // Without waiting for what comes of it.
   void AlterLater(const std::string& topic, const std::map<std::string, std::string>& configs);
   std::string ElectUncleanly(const std::string& topic, int partition);
+  // The error in the answer, or that there was none.
+  void DeleteRecords(const std::string& topic, int partition, Offset before,
+                     std::function<void(const absl::Status&, const v1::DeleteRecordsResult&)> done);
   PartitionId IdOf(const std::string& topic, int partition) const;
   // As the active controller's committed image has it; nullptr: there is none.
   const Partition* StateOf(const std::string& topic, int partition) const;

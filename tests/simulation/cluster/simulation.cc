@@ -17,6 +17,7 @@
 #include "tests/simulation/cluster/offsets_workload.h"
 #include "tests/simulation/cluster/producer_workload.h"
 #include "tests/simulation/cluster/recorder.h"
+#include "tests/simulation/cluster/removal_workload.h"
 #include "tests/simulation/cluster/swarm.h"
 
 namespace conclave::cluster_sim {
@@ -106,6 +107,10 @@ class Run : private control_sim::ControlPlane::Observer {
       group_->Start();
       for (const std::string& name : group_->names()) clients_.push_back(name);
     }
+    if (swarm_.between_removals) {
+      removals_.emplace(cluster_, random_.Fork("removals"), kTopic, swarm_.partitions);
+      removals_->Start(*swarm_.between_removals);
+    }
     if (swarm_.admin) cluster_.plane().admin().Start(swarm_.between_admin_requests);
   }
 
@@ -138,7 +143,8 @@ class Run : private control_sim::ControlPlane::Observer {
     for (const auto& producer : producers_) {
       if (!producer->idle()) return false;
     }
-    return (!offsets_ || offsets_->idle()) && cluster_.plane().admin().idle();
+    return (!offsets_ || offsets_->idle()) && (!removals_ || removals_->idle()) &&
+           cluster_.plane().admin().idle();
   }
 
   // What has to hold once faults are over: it becomes whole, serves, and has lost nothing.
@@ -166,6 +172,7 @@ class Run : private control_sim::ControlPlane::Observer {
     if (!serves) return;
     for (const auto& producer : producers_) producer->Stop();
     if (offsets_) offsets_->Stop();
+    if (removals_) removals_->Stop();
     cluster_.plane().admin().Stop();
     const bool quiet =
         Await(kQuietWithin, "requests had no outcome", [&] { return IsIdle(); }) &&
@@ -183,6 +190,8 @@ class Run : private control_sim::ControlPlane::Observer {
     if (group_ != nullptr) group_->RecordEnd();
     recorder_.RecordEnd(kTopic, swarm_.partitions);
     if (const std::string wrong = recorder_.Check(); !wrong.empty()) return cluster_.Break(wrong);
+    const std::string again = removals_ ? removals_->CheckFinal() : "";
+    if (!again.empty()) return cluster_.Break(again);
     if (!swarm_.admin || cluster_.plane().Active() < 0) return;
     const MetadataImage& image = cluster_.plane().ImageOf(cluster_.plane().Active());
     if (const std::string wrong = cluster_.plane().admin().CheckFinal(image); !wrong.empty()) {
@@ -214,6 +223,7 @@ class Run : private control_sim::ControlPlane::Observer {
       coverage.Count("offsets read", offsets_->counters().read);
       coverage.Count("coordinators found elsewhere", offsets_->counters().moves);
     }
+    if (removals_) coverage.Count("records deleted by offset", removals_->done());
     coverage.Count("batches committed", cluster_.counters().batches_committed);
     coverage.Count("batches compared", cluster_.counters().batches_compared);
     coverage.Count("partition leaders", cluster_.counters().leaders);
@@ -240,6 +250,7 @@ class Run : private control_sim::ControlPlane::Observer {
   std::vector<std::unique_ptr<ProducerWorkload>> producers_;
   std::optional<ConsumerWorkload> consumer_;
   std::optional<OffsetsWorkload> offsets_;
+  std::optional<RemovalWorkload> removals_;
   std::unique_ptr<GroupWorkload> group_;
   std::vector<std::string> clients_;
 };

@@ -56,6 +56,10 @@ Swarm Swarm::Draw(Random random) {
     swarm.topic_settings["flush.policy"] = "replicated";
     swarm.topic_settings["flush.ms"] = flush.Chance(0.5) ? "3600000" : "500";
   }
+  Random removals = random.Fork("removals");
+  if (swarm.retention && removals.Chance(0.6)) {
+    swarm.between_removals = Ms(removals.Between(200, 5'000));
+  }
   swarm.faults_for = Duration::Seconds(random.Between(25, 45));
   return swarm;
 }
@@ -65,6 +69,7 @@ void Swarm::KeepOneProducer(int sends_a_second) {
   // A tenth are bursts of 2 to 20.
   between_sends = Duration::Nanoseconds(2'000'000'000 / sends_a_second);
   offsets = admin = false;
+  between_removals.reset();
   group_members = 0;
 }
 

@@ -2,6 +2,7 @@
 #define CONCLAVE_TESTS_SIMULATION_CLUSTER_SWARM_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/random/random.h"
@@ -27,6 +28,8 @@ struct Swarm {
   // Whether old segments are removed: consumers that fall behind would miss records then, and there
   // are none.
   bool retention = false;
+  // Whether records are deleted by offset, too, and how far apart; only with retention.
+  std::optional<Duration> between_removals;
   // flush.policy=replicated: fewer than the minimum ISR lose power at once, then, and the policy is
   // changed back and forth.
   bool acknowledges_unsynced = false;
