@@ -176,7 +176,8 @@ absl::Status WaitUntilNodesTakePart(FileSystem& fs, const LocalCluster& cluster,
   return WaitFor(
       fs, all,
       [&](Prober& prober) -> std::optional<Missing> {
-        if (!brokers.empty() && QuorumRuns(cluster)) {
+        // Where controllers alone were started, too: they take part once there is a leader.
+        if (QuorumRuns(cluster)) {
           if (auto missing = WhatIsMissing(cluster, brokers, prober)) return missing;
         }
         for (const LocalNode* node : all) {

@@ -84,7 +84,7 @@ constexpr Seldom kSeldom[] = {
     {"followers begun anew", 6, 2},  {"members lost their partitions", 1, 3},
     {"partitions revoked", 3, 2},    {"log starts moved", 1, 50},
     {"bits rotten", 7, 4},           {"damaged replicas replaced", 7, 4},
-    {"flush policy changes", 7, 10},
+    {"flush policy changes", 7, 10}, {"records deleted by offset", 7, 30},
 };
 
 TEST_P(ClusterSimulation, LosesNothingAndRecovers) {
