@@ -176,8 +176,9 @@ absl::Status WaitUntilNodesTakePart(FileSystem& fs, const LocalCluster& cluster,
   return WaitFor(
       fs, all,
       [&](Prober& prober) -> std::optional<Missing> {
-        // Where controllers alone were started, too: they take part once there is a leader.
-        if (QuorumRuns(cluster)) {
+        // Several controllers take part once there is a leader; a single one, whose disk may be a
+        // new one, shows by itself that it answers.
+        if (QuorumRuns(cluster) && (!brokers.empty() || all.size() > 1)) {
           if (auto missing = WhatIsMissing(cluster, brokers, prober)) return missing;
         }
         for (const LocalNode* node : all) {
