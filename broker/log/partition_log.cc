@@ -14,7 +14,8 @@ namespace conclave {
 absl::StatusOr<std::unique_ptr<PartitionLog>> PartitionLog::Open(FileSystem& fs,
                                                                  std::string directory,
                                                                  OpenOptions options) {
-  std::unique_ptr<PartitionLog> log(new PartitionLog(fs, std::move(directory), options.config));
+  std::unique_ptr<PartitionLog> log(
+      new PartitionLog(fs, std::move(directory), options.config, options.tail_budget));
   LoadOptions load;
   load.recovery_point = options.recovery_point;
   load.clean_stop = options.clean_stop;
@@ -101,8 +102,12 @@ bool PartitionLog::IsActiveAged(WallTime now) const {
 }
 
 absl::Status PartitionLog::Ready() {
-  if (!failure_.ok() || !unfinished_cut_) return failure_;
-  return TruncateTo(*unfinished_cut_);
+  if (!failure_.ok()) return failure_;
+  if (unfinished_reset_) {
+    const Reset reset = *unfinished_reset_;
+    return ResetTo(reset.to, reset.producers);
+  }
+  return unfinished_cut_ ? TruncateTo(*unfinished_cut_) : absl::OkStatus();
 }
 
 absl::Status PartitionLog::Roll() {
@@ -156,9 +161,9 @@ absl::StatusOr<AppendResult> PartitionLog::AppendAsLeader(const Buffer& batch,
   placed.base_offset = log_end();
   placed.leader_epoch = epoch;
   if (absl::Status status = RollFor(placed, batch.size(), now); !status.ok()) return status;
-  absl::Status status =
-      AppendToActive(PatchBatch(batch, placed.base_offset, epoch), {&placed, 1}, now);
-  if (!status.ok()) return status;
+  const Buffer stored = PatchBatch(batch, placed.base_offset, epoch);
+  if (absl::Status status = AppendToActive(stored, {&placed, 1}, now); !status.ok()) return status;
+  tail_.Append(placed.base_offset, placed.next_offset(), stored);
   return AppendResult{placed.base_offset, placed.next_offset(), false};
 }
 
@@ -188,6 +193,8 @@ absl::Status PartitionLog::AppendAsFollower(const Buffer& run, std::span<const P
                                             WallTime now) {
   if (absl::Status status = Ready(); !status.ok()) return status;
   if (absl::Status status = CheckFollows(batches); !status.ok()) return status;
+  // It leads no more.
+  tail_.Clear();
   // As many as fit go into the segment in one write.
   for (size_t i = 0; i < batches.size();) {
     const size_t start = batches[i].position;
@@ -221,8 +228,11 @@ absl::StatusOr<LogRead> PartitionLog::Read(Offset from, size_t max_bytes, Offset
         absl::StrCat("offset ", from.value(), " is outside of the log, which goes from ",
                      log_start().value(), " to ", log_end().value()));
   }
-  LogRead read{{}, from};
   limit = std::min(limit, log_end());
+  if (auto tail = tail_.Read(from, max_bytes, limit)) {
+    return LogRead{std::move(tail->batches), tail->next_offset};
+  }
+  LogRead read{{}, from};
   for (size_t i = SegmentIndexOf(from); i < segments_.size() && read.next_offset < limit; ++i) {
     const size_t have = read.batches.size();
     if (have > 0 && have >= max_bytes) break;

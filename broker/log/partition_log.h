@@ -18,6 +18,7 @@
 #include "broker/log/log_damage.h"
 #include "broker/log/log_loader.h"
 #include "broker/log/log_sync.h"
+#include "broker/log/log_tail.h"
 #include "broker/log/producer_state.h"
 #include "broker/log/segment.h"
 #include "common/buffer/buffer.h"
@@ -77,6 +78,9 @@ class PartitionLog {
     // See LoadOptions.
     std::string give_up_to;
     std::function<void(const RecoveryProgress&)> progress;
+    // For what this process appends as leader; see LogTail. Outlives the log; nullptr: none is
+    // kept.
+    TailBudget* tail_budget = nullptr;
   };
 
   // Opens the log in `directory`, making it if it is not there. `fs` outlives it.
@@ -158,7 +162,8 @@ class PartitionLog {
 
   // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the
   // leader's begins. Durable when it returns. `producers`: what the leader remembers of those whose
-  // batches its log no longer has.
+  // batches its log no longer has. Where there is no room for it, it is finished before anything
+  // else is done: until then the log does not tell the truth about what it has, and takes nothing.
   absl::Status ResetTo(Offset offset, const ProducerState::Producers& producers);
 
   // The log starts at `offset`, or at durable_offset() if that is less, unless it starts later
@@ -207,8 +212,8 @@ class PartitionLog {
   absl::Status Close();
 
  private:
-  PartitionLog(FileSystem& fs, std::string directory, LogConfig config)
-      : fs_(fs), directory_(std::move(directory)), config_(config) {}
+  PartitionLog(FileSystem& fs, std::string directory, LogConfig config, TailBudget* tail_budget)
+      : fs_(fs), directory_(std::move(directory)), config_(config), tail_(tail_budget) {}
 
   void FindKnownDamage();
   Segment& active() { return *segments_.back(); }
@@ -235,6 +240,7 @@ class PartitionLog {
   LogConfig config_;
   std::vector<std::unique_ptr<Segment>> segments_;
   std::unique_ptr<DerivedState> derived_;
+  LogTail tail_;
   // Within the first segment, or at its end if that is the only one.
   Offset log_start_;
   Offset durable_;
@@ -251,6 +257,12 @@ class PartitionLog {
   bool truncation_announced_ = false;
   // A truncation that has begun and failed on the way; to be finished before anything else.
   std::optional<Offset> unfinished_cut_;
+  struct Reset {
+    Offset to;
+    ProducerState::Producers producers;
+  };
+  // A reset that found no room on the way.
+  std::optional<Reset> unfinished_reset_;
   bool replay_producers_ = false;
   // The wall clock at the first append to the newest segment, where this process made it. Not the
   // records' timestamps: a producer of old data would start a segment a batch.

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "broker/log/partition_log.h"
+#include "common/error/error.h"
 
 // What makes a log shorter, at either end.
 namespace conclave {
 
 absl::Status PartitionLog::TruncateTo(Offset offset) {
-  if (!failure_.ok()) return failure_;
+  if (!failure_.ok() || unfinished_reset_) return Ready();
   if (unfinished_cut_) offset = std::min(offset, *unfinished_cut_);
   if (offset >= log_end() && !unfinished_cut_) return absl::OkStatus();
   // The cut would go through what is gone here: the whole log is to be had anew.
@@ -23,6 +23,7 @@ absl::Status PartitionLog::TruncateTo(Offset offset) {
   if (end < log_start()) return ResetTo(log_start(), producers().Below(end));
   LOG(INFO) << directory_ << ": truncates from " << log_end() << " to " << end;
   ++generation_;
+  tail_.TruncateTo(end);
   if (end < durable_) {
     if (absl::Status status = AnnounceTruncation(fs_, directory_, end); !status.ok()) return status;
     truncation_announced_ = true;
@@ -75,6 +76,7 @@ absl::Status PartitionLog::ResetTo(Offset offset, const ProducerState::Producers
   LOG(INFO) << directory_ << ": drops [" << log_start() << ", " << log_end() << ") and starts at "
             << offset;
   ++generation_;
+  tail_.Clear();
   // The recovery point stored for the directory may lie beyond the new end; and until the reset is
   // announced, what is not durable may be lost in a crash.
   absl::Status announced = AnnounceTruncation(fs_, directory_, std::min(offset, durable_));
@@ -83,10 +85,16 @@ absl::Status PartitionLog::ResetTo(Offset offset, const ProducerState::Producers
   announced = AnnounceReset(fs_, directory_, offset, producers);
   if (!announced.ok()) return announced;
   auto segment = CarryOutReset(fs_, directory_, offset, config_.index_interval_bytes, producers);
+  if (ErrorCodeOf(segment.status()) == v1::OUT_OF_RESOURCES) {
+    unfinished_reset_ = Reset{offset, producers};
+    dirty_.clear();
+    return segment.status();
+  }
   if (!segment.ok()) {
     failure_ = segment.status();
     return failure_;
   }
+  unfinished_reset_.reset();
   unfinished_cut_.reset();
   replay_producers_ = false;
   active_since_.reset();

@@ -265,6 +265,43 @@ TEST(PartitionLogTest, R28AFullDiskRefusesAndResumes) {
   EXPECT_EQ(Append(*log, {}).base_offset, Offset(1));
 }
 
+// The records are gone by then, and what takes their place is made once there is room.
+TEST(PartitionLogTest, R28AResetThatFindsNoRoomIsFinishedLater) {
+  for (const bool restarts : {false, true}) {
+    for (int appends = 0;; ++appends) {
+      FaultFileSystem fs(29);
+      auto log = Open(fs, SmallSegments());
+      for (int i = 0; i < 20; ++i) Append(*log, {});
+      ASSERT_TRUE(log->SyncNow().ok());
+      fs.SetAppendsLeft(appends);
+      const absl::Status reset = log->ResetTo(Offset(50), {});
+      fs.SetAppendsLeft(std::nullopt);
+      if (reset.ok()) {
+        EXPECT_GT(appends, 3);
+        break;
+      }
+      EXPECT_EQ(ErrorCodeOf(reset), v1::OUT_OF_RESOURCES) << reset;
+      EXPECT_TRUE(log->failure().ok());
+      if (restarts) {
+        log.reset();
+        fs.Crash();
+        log = Open(fs, SmallSegments(), Offset(20));
+        // Announced or not, it is one of the two.
+        if (log->log_end() == Offset(20)) {
+          EXPECT_EQ(AllBatches(*log).size(), 20u);
+          continue;
+        }
+      } else {
+        ASSERT_TRUE(log->ResetTo(Offset(50), {}).ok());
+      }
+      EXPECT_EQ(log->log_start(), Offset(50));
+      EXPECT_EQ(log->log_end(), Offset(50));
+      EXPECT_EQ(Append(*log, {}).base_offset, Offset(50));
+      ASSERT_TRUE(log->SyncNow().ok());
+    }
+  }
+}
+
 TEST(PartitionLogTest, WhatACheckpointSyncsIsToldByOneMoreSync) {
   FaultFileSystem fs(28);
   auto log = Open(fs, SmallSegments());

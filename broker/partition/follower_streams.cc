@@ -15,11 +15,17 @@ namespace conclave::broker {
 
 using replication::LeaderReplica;
 using replication::Session;
+using replication_methods::LeaderMessage;
 
 namespace {
 
 // Of answers in a message, or one that is larger.
 constexpr size_t kAnswerBytes = size_t{1} << 20;
+
+v1::LeaderPartition& AddPart(LeaderMessage& message) {
+  message.payloads.emplace_back();
+  return *message.message.add_partitions();
+}
 
 }  // namespace
 
@@ -69,17 +75,17 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
 
   void Flush() {
     while (!closing_ && stream_->pending_bytes() == 0) {
-      v1::LeaderMessage message;
+      LeaderMessage message;
       // Each may tell of many producers.
       size_t bytes = 0;
       auto answer = answers_.begin();
       for (; answer != answers_.end() && bytes < kAnswerBytes; ++answer) {
         bytes += answer->ByteSizeLong();
-        *message.add_partitions() = std::move(*answer);
+        AddPart(message) = std::move(*answer);
       }
       answers_.erase(answers_.begin(), answer);
       Gather(message);
-      if (message.partitions_size() == 0) return;
+      if (message.payloads.empty()) return;
       last_sent_ = Now();
       stream_->Send(message);
     }
@@ -91,8 +97,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       return Close(MakeError(v1::NETWORK_EXCEPTION, "the follower was silent for too long"));
     }
     if (Now() - last_sent_ < kSignOfLife || stream_->pending_bytes() > 0) return;
-    v1::LeaderMessage ping;
-    ping.set_ping(true);
+    LeaderMessage ping;
+    ping.message.set_ping(true);
     last_sent_ = Now();
     stream_->Send(ping);
   }
@@ -230,7 +236,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
 
   // Fills the message from the partitions that have something to send, going round so that none is
   // starved.
-  void Gather(v1::LeaderMessage& message) {
+  void Gather(LeaderMessage& message) {
     size_t room = owner_.options_.message_bytes;
     std::vector<PartitionId> round(to_send_.upper_bound(last_served_), to_send_.end());
     round.insert(round.end(), to_send_.begin(), to_send_.upper_bound(last_served_));
@@ -242,7 +248,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     }
   }
 
-  size_t GatherOne(const PartitionId& id, size_t room, v1::LeaderMessage& message) {
+  size_t GatherOne(const PartitionId& id, size_t room, LeaderMessage& message) {
     Replica* replica = owner_.partitions_.find(id);
     LeaderReplica* leader = replica == nullptr ? nullptr : replica->leader();
     const auto feed =
@@ -260,7 +266,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       return 0;
     }
     Offset next = feed->next;
-    std::string batches;
+    Buffer batches;
     if (feed->next < leader->log_end()) {
       // Below it only the rest of the batch within which the log starts.
       const bool within_batch =
@@ -274,9 +280,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
         return 0;
       }
       next = read->next_offset;
-      batches = read->batches.ToString();
+      batches = std::move(read->batches);
     }
-    v1::LeaderPartition* partition = message.add_partitions();
+    v1::LeaderPartition* partition = &AddPart(message);
     partition->set_topic_id(id.topic.ToBytes());
     partition->set_partition(id.index.value());
     partition->set_session(feed->session.value());
@@ -286,15 +292,15 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     partition->set_log_start_offset(log_start.value());
     told_log_start_[id] = log_start;
     const size_t taken = batches.size();
-    partition->set_batches(std::move(batches));
+    message.payloads.back() = std::move(batches);
     leader->Sent(*follower_, feed->session, next, high_watermark, round);
     if (next >= leader->log_end()) to_send_.erase(id);
     return taken;
   }
 
   void Refuse(const PartitionId& id, const LeaderReplica::Feed& feed, LeaderReplica& leader,
-              const absl::Status& why, v1::LeaderMessage& message) {
-    v1::LeaderPartition* partition = message.add_partitions();
+              const absl::Status& why, LeaderMessage& message) {
+    v1::LeaderPartition* partition = &AddPart(message);
     partition->set_topic_id(id.topic.ToBytes());
     partition->set_partition(id.index.value());
     partition->set_session(feed.session.value());

@@ -10,6 +10,7 @@
 #include "broker/partition/replica.h"
 #include "common/executor/executor.h"
 #include "common/metadata/partition.h"
+#include "common/rpc/replication_methods.h"
 #include "common/rpc/server.h"
 #include "common/types/ids.h"
 #include "conclave/v1/replication.pb.h"
@@ -23,7 +24,7 @@ namespace conclave::broker {
 // Not thread-safe; on the partitions' executor.
 class FollowerStreams {
  public:
-  using Stream = TypedServerStream<v1::FollowerMessage, v1::LeaderMessage>;
+  using Stream = TypedServerStream<v1::FollowerMessage, replication_methods::LeaderMessage>;
 
   struct Options {
     ClusterId cluster_id;

@@ -23,8 +23,9 @@ constexpr Duration kLongestPause = Duration::Milliseconds(500);
 
 using replication::FollowerReplica;
 using replication::Session;
+using replication_methods::LeaderMessage;
 
-class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
+class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
  public:
   Link(LeaderStreams& owner, BrokerId leader)
       : owner_(owner), leader_(leader), pause_(kFirstPause) {}
@@ -91,7 +92,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
   }
 
  private:
-  using Stream = TypedClientStream<v1::FollowerMessage, v1::LeaderMessage>;
+  using Stream = TypedClientStream<v1::FollowerMessage, LeaderMessage>;
 
   struct Refusal {
     MonotonicTime again_at;
@@ -122,10 +123,12 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     stream_->Send(message);
   }
 
-  void OnMessage(v1::LeaderMessage message) override {
+  void OnMessage(LeaderMessage message) override {
     last_heard_ = Now();
     pause_ = kFirstPause;
-    for (v1::LeaderPartition& partition : *message.mutable_partitions()) Take(partition);
+    for (int i = 0; i < message.message.partitions_size(); ++i) {
+      Take(message.message.partitions(i), std::move(message.payloads[static_cast<size_t>(i)]));
+    }
     Flush();
   }
 
@@ -186,7 +189,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     ack->set_log_start_offset(taken->log_start.value());
   }
 
-  void Take(v1::LeaderPartition& partition) {
+  void Take(const v1::LeaderPartition& partition, Buffer batches) {
     const auto topic = TopicId::FromBytes(partition.topic_id());
     if (!topic) return;
     const PartitionId id{*topic, PartitionIndex(partition.partition())};
@@ -208,7 +211,7 @@ class LeaderStreams::Link : public MessageHandler<v1::LeaderMessage> {
     } else {
       next = follower->OnData(
           session, epoch,
-          {Buffer(std::move(*partition.mutable_batches())), Offset(partition.high_watermark()),
+          {std::move(batches), Offset(partition.high_watermark()),
            Offset(partition.log_start_offset()), replication::Round(partition.round())});
       // Not for what was on its way when the session ended.
       if (std::holds_alternative<FollowerReplica::Nothing>(next)) refused_.erase(id);

@@ -22,7 +22,8 @@ Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
       options_(std::move(options)),
       clock_(clock),
       damage_(log_->known_damage()),
-      high_watermark_(std::min(high_watermark, log_->log_end())),
+      // What was removed was committed. A mark below would keep followers from removing it, too.
+      high_watermark_(std::max(std::min(high_watermark, log_->log_end()), log_->log_start())),
       shown_high_watermark_(high_watermark_) {}
 
 Replica::~Replica() = default;
@@ -173,6 +174,8 @@ bool Replica::WantsSync() const {
   if (!log_->NeedsSync() || log_->SyncInFlight()) return false;
   if (clock_.Now() < no_sync_before_) return false;
   if (!config_.acknowledge_unsynced || cuts_ != cuts_synced_) return true;
+  // What is not durable is not removed.
+  if (std::min(wanted_log_start_, log_->log_end()) > log_->durable_offset()) return true;
   return clock_.Now() >= last_sync_began_ + config_.flush_age;
 }
 

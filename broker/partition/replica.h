@@ -53,7 +53,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
     std::function<void(const Replica&)> on_damage;
   };
 
-  // `high_watermark`: from the checkpoint; at most the log's end. `clock` outlives this.
+  // `high_watermark`: from the checkpoint; it counts as one within the log. `clock` outlives this.
   Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, Offset high_watermark,
           Options options, const Clock& clock);
   ~Replica() override;
@@ -125,7 +125,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   // --- Syncs (broker/log/README.md)
 
-  // Under flush.policy=replicated not before flush.ms have passed since the last one began; and not
+  // Under flush.policy=replicated not before flush.ms have passed since the last one began, unless
+  // records are to be removed that are not synced; and not
   // for a second after one that could not be tried, for want of a descriptor.
   bool WantsSync() const;
   // After an error of either the log has failed, if its failure() says so; else it wants a sync

@@ -26,6 +26,7 @@ ReplicaSet::ReplicaSet(Options options, Environment environment,
       executor_(environment_.executor),
       directory_(std::move(directory)),
       space_(environment_.fs, directory_->path(), options_.free_bytes_min),
+      tail_budget_(options_.tail_bytes),
       controllers_(environment_.transport, executor_, options_.controllers,
                    {.attempt_timeout = Duration::Seconds(2)}),
       followers_({.cluster_id = options_.cluster_id, .self = options_.self},
@@ -49,7 +50,7 @@ ReplicaSet::ReplicaSet(Options options, Environment environment,
 ReplicaSet::~ReplicaSet() = default;
 
 void ReplicaSet::AddMethods(MethodTable& table) {
-  table.Stream<v1::FollowerMessage, v1::LeaderMessage>(
+  table.Stream<v1::FollowerMessage, replication_methods::LeaderMessage>(
       replication_methods::kReplicate, executor_,
       [this](std::unique_ptr<FollowerStreams::Stream> stream) {
         followers_.Accept(std::move(stream));

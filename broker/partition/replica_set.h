@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/log/log_damage.h"
+#include "broker/log/log_tail.h"
 #include "broker/partition/data_directory.h"
 #include "broker/partition/follower_streams.h"
 #include "broker/partition/free_space.h"
@@ -51,6 +52,8 @@ class ReplicaSet {
     Duration retention_check_interval = Duration::Seconds(60);
     // Of room on the disk, under which records are refused.
     uint64_t free_bytes_min = 0;
+    // Of what was appended last, kept in memory for followers and consumers that keep up.
+    size_t tail_bytes = size_t{32} << 20;
   };
   struct Environment {
     Transport& transport;
@@ -137,7 +140,7 @@ class ReplicaSet {
   void Recovered(size_t number, OpenedLog log);
   void RecoveredAll();
   void ReportRecovery() const;
-  PartitionLog::OpenOptions OptionsOf(const PartitionId& id, Opening opening) const;
+  PartitionLog::OpenOptions OptionsOf(const PartitionId& id, Opening opening);
   // Puts the replica among `replicas_`, or among `damaged_`; another error is the disk's.
   absl::Status OpenLog(const std::string& directory, const PartitionIdentity& identity,
                        Opening opening);
@@ -199,6 +202,8 @@ class ReplicaSet {
   Executor& executor_;
   const std::shared_ptr<DataDirectory> directory_;
   FreeSpace space_;
+  // Before the replicas, whose logs use it.
+  TailBudget tail_budget_;
   FailoverCaller controllers_;
   FollowerStreams followers_;
   LeaderStreams leaders_;

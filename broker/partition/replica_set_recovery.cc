@@ -16,6 +16,8 @@ namespace conclave::broker {
 namespace {
 
 constexpr uint64_t kReportSeconds = 2;
+// A disk that is full, or a limit of descriptors that others use up.
+constexpr Duration kOpenAgainAfter = Duration::Seconds(1);
 
 }  // namespace
 
@@ -89,6 +91,14 @@ void ReplicaSet::RecoverOne(size_t number) {
 void ReplicaSet::Recovered(size_t number, OpenedLog log) {
   if (failed_) return;
   const DataDirectory::Found& found = directory_->found()[number];
+  if (ErrorCodeOf(log.status()) == v1::OUT_OF_RESOURCES) {
+    LOG(ERROR) << found.directory
+               << " cannot be opened yet, and is tried again: " << Describe(log.status());
+    executor_.PostAfter(kOpenAgainAfter, [this, number] {
+      if (!failed_ && !closing_) RecoverOne(number);
+    });
+    return;
+  }
   const absl::Status adopted =
       Adopt(found.directory, found.identity, std::move(log), Opening::kRecover);
   if (!adopted.ok()) return Fail(adopted);
@@ -125,8 +135,9 @@ void ReplicaSet::ReportRecovery() const {
             << left;
 }
 
-PartitionLog::OpenOptions ReplicaSet::OptionsOf(const PartitionId& id, Opening opening) const {
+PartitionLog::OpenOptions ReplicaSet::OptionsOf(const PartitionId& id, Opening opening) {
   PartitionLog::OpenOptions open;
+  open.tail_budget = &tail_budget_;
   if (opening != Opening::kNew) open.recovery_point = directory_->RecoveryPointOf(id);
   open.clean_stop = opening == Opening::kRecover && directory_->clean_stop().has_value();
   if (opening == Opening::kGiveUp) {

@@ -70,6 +70,7 @@ ReplicaSet::Options BrokerNode::ReplicaOptions() const {
   options.controllers = Texts(config_.controllers);
   options.file_delete_delay = config_.file_delete_delay;
   options.free_bytes_min = config_.free_bytes_min;
+  options.tail_bytes = config_.tail_bytes;
   options.retention_check_interval = config_.retention_check_interval;
   return options;
 }

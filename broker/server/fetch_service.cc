@@ -13,6 +13,9 @@
 #include "common/rpc/fetch_methods.h"
 
 namespace conclave::broker {
+
+using fetch_methods::FetchResponse;
+
 namespace {
 
 constexpr int32_t kDefaultMaxBytes = 4 << 20;
@@ -34,6 +37,11 @@ absl::Status CheckRequest(const v1::FetchRequest& request) {
                      absl::StrCat("a fetch names at most ", kMostPartitions, " partitions"));
   }
   return absl::OkStatus();
+}
+
+void Add(PartitionRead read, FetchResponse& response) {
+  *response.message.add_partitions() = std::move(read.result);
+  response.payloads.push_back(std::move(read.batches));
 }
 
 // Watches the replicas of a request's partitions, as far as they are here.
@@ -67,7 +75,7 @@ class Watches {
 class FetchService::LongPoll : public ReplicaWatcher {
  public:
   LongPoll(FetchService& service, uint64_t number, v1::FetchRequest request,
-           Responder<v1::FetchResponse> respond)
+           Responder<FetchResponse> respond)
       : service_(service),
         number_(number),
         request_(std::move(request)),
@@ -100,12 +108,12 @@ class FetchService::LongPoll : public ReplicaWatcher {
 
  private:
   bool TryAnswer(bool time_is_over) {
-    v1::FetchResponse response;
+    FetchResponse response;
     // Whether there is enough is seen without decoding: that is done once, for the answer.
     const bool enough = Gather(/*decode=*/false, response);
     if (!enough && !time_is_over) return false;
     if (request_.decode()) {
-      response.Clear();
+      response = {};
       Gather(/*decode=*/true, response);
     }
     respond_(std::move(response));
@@ -113,7 +121,7 @@ class FetchService::LongPoll : public ReplicaWatcher {
   }
 
   // True: it is enough to be answered now.
-  bool Gather(bool decode, v1::FetchResponse& response) {
+  bool Gather(bool decode, FetchResponse& response) {
     size_t room = Limit(request_.max_bytes(), kDefaultMaxBytes);
     size_t bytes = 0;
     size_t unpacked = 0;
@@ -128,7 +136,7 @@ class FetchService::LongPoll : public ReplicaWatcher {
       unpacked += read.unpacked_bytes;
       room -= unpacked < kMostDecodedBytes ? std::min(room, read.bytes) : room;
       failed = failed || read.failed;
-      *response.add_partitions() = std::move(read.result);
+      Add(std::move(read), response);
     }
     const auto wanted = static_cast<size_t>(std::max(request_.min_bytes(), 1));
     return bytes >= wanted || room == 0 || failed;
@@ -139,7 +147,7 @@ class FetchService::LongPoll : public ReplicaWatcher {
   FetchService& service_;
   const uint64_t number_;
   const v1::FetchRequest request_;
-  Responder<v1::FetchResponse> respond_;
+  Responder<FetchResponse> respond_;
   Watches watches_;
   std::optional<TimerId> timer_;
 };
@@ -147,7 +155,7 @@ class FetchService::LongPoll : public ReplicaWatcher {
 // A client's stream: what comes is pushed while the stream takes it.
 class FetchService::Push : public MessageHandler<v1::FetchRequest>, public ReplicaWatcher {
  public:
-  using Stream = TypedServerStream<v1::FetchRequest, v1::FetchResponse>;
+  using Stream = TypedServerStream<v1::FetchRequest, FetchResponse>;
 
   Push(FetchService& service, uint64_t number, std::unique_ptr<Stream> stream)
       : service_(service),
@@ -179,16 +187,16 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
  private:
   void Pump(bool all) {
     while (began_ && !ended_ && stream_->pending_bytes() == 0) {
-      v1::FetchResponse response;
+      FetchResponse response;
       const absl::Status gathered = Gather(std::exchange(all, false), response);
-      if (response.partitions_size() > 0) stream_->Send(response);
+      if (response.message.partitions_size() > 0) stream_->Send(response);
       if (!gathered.ok()) return End(gathered);
-      if (response.partitions_size() == 0) return;
+      if (response.message.partitions_size() == 0) return;
     }
   }
 
   // Goes round the partitions, so that none is starved. An error is in the response, too.
-  absl::Status Gather(bool all, v1::FetchResponse& response) {
+  absl::Status Gather(bool all, FetchResponse& response) {
     size_t room = Limit(request_.max_bytes(), kDefaultMaxBytes);
     size_t unpacked = 0;
     const size_t count = positions_.size();
@@ -208,7 +216,7 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
       if (read.failed && !passed_over && failed.ok()) {
         failed = StatusFromError(read.result.error());
       }
-      *response.add_partitions() = std::move(read.result);
+      Add(std::move(read), response);
       if (room == 0 && limit > 0) first_ = (at + 1) % count;
     }
     return failed;
@@ -333,9 +341,9 @@ v1::OffsetsForLeaderEpochResponse FetchService::OffsetsForLeaderEpoch(
 }
 
 void FetchService::AddMethods(MethodTable& table) {
-  table.Unary<v1::FetchRequest, v1::FetchResponse>(
-      fetch_methods::kFetch, executor_,
-      [this](v1::FetchRequest request, CallContext context, Responder<v1::FetchResponse> respond) {
+  table.Unary<v1::FetchRequest, FetchResponse>(
+      fetch_methods::kFetchWithPayloads, executor_,
+      [this](v1::FetchRequest request, CallContext context, Responder<FetchResponse> respond) {
         if (absl::Status good = CheckRequest(request); !good.ok()) return respond(good);
         const uint64_t number = ++last_number_;
         auto poll =
@@ -344,14 +352,15 @@ void FetchService::AddMethods(MethodTable& table) {
         polls_.emplace(number, std::move(poll));
         raw->Start(context.deadline);
       });
-  table.Stream<v1::FetchRequest, v1::FetchResponse>(
-      fetch_methods::kFetchStream, executor_, [this](std::unique_ptr<Push::Stream> stream) {
-        const uint64_t number = ++last_number_;
-        auto push = std::make_unique<Push>(*this, number, std::move(stream));
-        Push* raw = push.get();
-        pushes_.emplace(number, std::move(push));
-        raw->Start();
-      });
+  table.Stream<v1::FetchRequest, FetchResponse>(fetch_methods::kFetchStreamWithPayloads, executor_,
+                                                [this](std::unique_ptr<Push::Stream> stream) {
+                                                  const uint64_t number = ++last_number_;
+                                                  auto push = std::make_unique<Push>(
+                                                      *this, number, std::move(stream));
+                                                  Push* raw = push.get();
+                                                  pushes_.emplace(number, std::move(push));
+                                                  raw->Start();
+                                                });
   table.Unary<v1::ListOffsetsRequest, v1::ListOffsetsResponse>(
       fetch_methods::kListOffsets, executor_,
       [this](v1::ListOffsetsRequest request, CallContext,

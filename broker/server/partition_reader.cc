@@ -76,7 +76,7 @@ absl::Status Read(Replica& replica, Offset position, size_t max_bytes, bool deco
   if (decode) return Decode(replica, found->batches, position, max_bytes, read);
   read.bytes = found->batches.size();
   if (read.bytes > 0) read.result.set_next_offset(found->next_offset.value());
-  read.result.set_batches(found->batches.ToString());
+  read.batches = std::move(found->batches);
   return absl::OkStatus();
 }
 

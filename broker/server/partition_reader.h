@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "broker/partition/replica_set.h"
+#include "common/buffer/buffer.h"
 #include "common/types/ids.h"
 #include "conclave/v1/fetch.pb.h"
 
@@ -18,8 +19,10 @@ inline constexpr size_t kMostDecodedBytes = size_t{32} << 20;
 
 // What one partition has for a reader at a position.
 struct PartitionRead {
-  // With error, bounds, and batches or records; its next_offset is where the next read goes on.
+  // With error, bounds, and records; its next_offset is where the next read goes on.
   v1::FetchPartitionResult result;
+  // Instead of the result's own.
+  Buffer batches;
   // Of record data: of batches as they are stored, of decoded records as RecordLimits counts them.
   size_t bytes = 0;
   // The work of decoding.

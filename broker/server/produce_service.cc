@@ -10,9 +10,11 @@
 #include "common/metadata/topic_name.h"
 #include "common/record/batch_check.h"
 #include "common/record/record_conversion.h"
-#include "common/rpc/produce_methods.h"
 
 namespace conclave::broker {
+
+using produce_methods::ProduceRequest;
+
 namespace {
 
 constexpr int32_t kDefaultTimeoutMs = 30000;
@@ -24,14 +26,17 @@ constexpr int kMaxUnanswered = 256;
 // One request until its answer: the partitions still without a result wait for their commits.
 class ProduceService::Request : public std::enable_shared_from_this<Request> {
  public:
-  Request(ProduceService& service, v1::ProduceRequest request, Answer answer)
-      : service_(service), request_(std::move(request)), answer_(std::move(answer)) {
+  Request(ProduceService& service, ProduceRequest request, Answer answer)
+      : service_(service),
+        request_(std::move(request.message)),
+        batches_(std::move(request.payloads)),
+        answer_(std::move(answer)) {
     response_.set_correlation_id(request_.correlation_id());
   }
 
   void Run() {
     waits_.resize(static_cast<size_t>(request_.partitions_size()));
-    for (v1::ProducePartition& partition : *request_.mutable_partitions()) {
+    for (const v1::ProducePartition& partition : request_.partitions()) {
       v1::ProducePartitionResult* result = response_.add_partitions();
       result->set_topic(partition.topic());
       result->set_topic_id(partition.topic_id());
@@ -43,6 +48,7 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
       }
     }
     request_.mutable_partitions()->Clear();
+    batches_.clear();
     if (waiting_ == 0) return Finish();
     const int32_t timeout = request_.timeout_ms() > 0 ? request_.timeout_ms() : kDefaultTimeoutMs;
     timer_ = service_.executor_.PostAfter(
@@ -57,7 +63,7 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
     Offset base_offset;
   };
 
-  absl::Status ProduceOne(v1::ProducePartition& partition, int index) {
+  absl::Status ProduceOne(const v1::ProducePartition& partition, int index) {
     v1::ProducePartitionResult& result = *response_.mutable_partitions(index);
     const auto leader = FindLeader(
         service_.replicas_, {partition.topic(), partition.topic_id(), partition.partition()});
@@ -72,7 +78,7 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
     }
     result.set_log_start_offset(replica.log().log_start().value());
     const WallTime now = service_.executor_.clock().WallNow();
-    auto batch = BatchOf(partition, now);
+    auto batch = BatchOf(partition, std::move(batches_[static_cast<size_t>(index)]), now);
     if (!batch.ok()) return batch.status();
     if (!v1::Acks_IsValid(request_.acks())) {
       return MakeError(v1::INVALID_REQUIRED_ACKS,
@@ -104,11 +110,12 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
     return absl::OkStatus();
   }
 
-  static absl::StatusOr<Buffer> BatchOf(v1::ProducePartition& partition, WallTime now) {
-    if (!partition.batch().empty() && partition.records_size() > 0) {
+  static absl::StatusOr<Buffer> BatchOf(const v1::ProducePartition& partition, Buffer batch,
+                                        WallTime now) {
+    if (!batch.empty() && partition.records_size() > 0) {
       return MakeError(v1::INVALID_REQUEST, "a partition takes a batch or records, not both");
     }
-    if (!partition.batch().empty()) return Buffer(std::move(*partition.mutable_batch()));
+    if (!batch.empty()) return batch;
     return BatchFromRecords(partition.records(), now);
   }
 
@@ -174,6 +181,8 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
 
   ProduceService& service_;
   v1::ProduceRequest request_;
+  // Of its partitions, until they are in the log.
+  std::vector<Buffer> batches_;
   Answer answer_;
   v1::ProduceResponse response_;
   std::vector<Wait> waits_;
@@ -182,18 +191,18 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
 };
 
 // A client's stream of requests.
-class ProduceService::Link : public MessageHandler<v1::ProduceRequest>,
+class ProduceService::Link : public MessageHandler<ProduceRequest>,
                              public std::enable_shared_from_this<Link> {
  public:
-  using Stream = TypedServerStream<v1::ProduceRequest, v1::ProduceResponse>;
+  using Stream = TypedServerStream<ProduceRequest, v1::ProduceResponse>;
 
   Link(ProduceService& service, uint64_t number, std::unique_ptr<Stream> stream)
       : service_(service), number_(number), stream_(std::move(stream)) {}
 
   void Start() { stream_->Start(this); }
 
-  void OnMessage(v1::ProduceRequest request) override {
-    const bool silent = request.acks() == v1::ACKS_NONE;
+  void OnMessage(ProduceRequest request) override {
+    const bool silent = request.message.acks() == v1::ACKS_NONE;
     if (++unanswered_ == kMaxUnanswered) stream_->SetReading(false);
     service_.Produce(std::move(request),
                      [link = weak_from_this(), silent](const v1::ProduceResponse& response) {
@@ -233,20 +242,21 @@ ProduceService::ProduceService(ReplicaSet& replicas, ProducerIds& producer_ids, 
 
 ProduceService::~ProduceService() = default;
 
-void ProduceService::Produce(v1::ProduceRequest request, Answer answer) {
+void ProduceService::Produce(ProduceRequest request, Answer answer) {
   std::make_shared<Request>(*this, std::move(request), std::move(answer))->Run();
 }
 
 void ProduceService::AddMethods(MethodTable& table) {
-  table.Unary<v1::ProduceRequest, v1::ProduceResponse>(
-      produce_methods::kProduce, executor_,
-      [this](v1::ProduceRequest request, CallContext, Responder<v1::ProduceResponse> respond) {
+  table.Unary<ProduceRequest, v1::ProduceResponse>(
+      produce_methods::kProduceWithPayloads, executor_,
+      [this](ProduceRequest request, CallContext, Responder<v1::ProduceResponse> respond) {
         auto shared = std::make_shared<Responder<v1::ProduceResponse>>(std::move(respond));
         Produce(std::move(request),
                 [shared](v1::ProduceResponse response) { (*shared)(std::move(response)); });
       });
-  table.Stream<v1::ProduceRequest, v1::ProduceResponse>(
-      produce_methods::kProduceStream, executor_, [this](std::unique_ptr<Link::Stream> stream) {
+  table.Stream<ProduceRequest, v1::ProduceResponse>(
+      produce_methods::kProduceStreamWithPayloads, executor_,
+      [this](std::unique_ptr<Link::Stream> stream) {
         const uint64_t number = ++last_link_;
         auto link = std::make_shared<Link>(*this, number, std::move(stream));
         links_.emplace(number, link);

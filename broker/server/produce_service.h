@@ -9,6 +9,7 @@
 #include "broker/partition/replica_set.h"
 #include "broker/server/producer_ids.h"
 #include "common/executor/executor.h"
+#include "common/rpc/produce_methods.h"
 #include "common/rpc/server.h"
 #include "conclave/v1/produce.pb.h"
 
@@ -28,7 +29,7 @@ class ProduceService {
 
   using Answer = std::function<void(v1::ProduceResponse)>;
   // `answer` is called once, possibly before this returns.
-  void Produce(v1::ProduceRequest request, Answer answer);
+  void Produce(produce_methods::ProduceRequest request, Answer answer);
 
  private:
   class Request;

@@ -23,9 +23,11 @@
 #include "client/consumer/fetch_connection.h"
 #include "client/consumer/offset_lookup.h"
 #include "client/metadata/metadata_cache.h"
+#include "common/buffer/buffer.h"
 #include "common/executor/executor.h"
 #include "common/random/random.h"
 #include "common/record/record_view.h"
+#include "common/rpc/fetch_methods.h"
 #include "common/transport/transport.h"
 #include "common/types/ids.h"
 #include "common/types/time.h"
@@ -236,7 +238,7 @@ class Consumer : private FetchConnection::Owner {
   };
 
   // FetchConnection::Owner
-  void OnFetched(FetchConnection& from, v1::FetchResponse response) override;
+  void OnFetched(FetchConnection& from, fetch_methods::FetchResponse response) override;
   void OnEnded(FetchConnection& from, const absl::Status& status) override;
   void OnMayOpen() override { Wake(); }
 
@@ -268,7 +270,7 @@ class Consumer : private FetchConnection::Owner {
               const v1::EpochEnd& end);
   void Truncated(const TopicPartition& name, Partition& partition, LeaderEpoch leader, Offset end);
   void OpenStream(FetchConnection& connection, const FetchConnection::Members& members);
-  void TakeIn(FetchConnection& from, v1::FetchPartitionResult result);
+  void TakeIn(FetchConnection& from, const v1::FetchPartitionResult& result, const Buffer& batches);
   void Refused(const TopicPartition& name, Partition& partition, const absl::Status& status);
   void Throttle(FetchConnection& connection);
   void ServePoll();

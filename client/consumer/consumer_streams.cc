@@ -87,15 +87,16 @@ void Consumer::Throttle(FetchConnection& connection) {
   if (buffered <= options_.prefetch_bytes / 2) connection.SetReading(true);
 }
 
-void Consumer::OnFetched(FetchConnection& from, v1::FetchResponse response) {
-  for (v1::FetchPartitionResult& result : *response.mutable_partitions()) {
-    TakeIn(from, std::move(result));
+void Consumer::OnFetched(FetchConnection& from, fetch_methods::FetchResponse response) {
+  for (int i = 0; i < response.message.partitions_size(); ++i) {
+    TakeIn(from, response.message.partitions(i), response.payloads[static_cast<size_t>(i)]);
   }
   Throttle(from);
   Wake();
 }
 
-void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
+void Consumer::TakeIn(FetchConnection& from, const v1::FetchPartitionResult& result,
+                      const Buffer& batches) {
   const TopicPartition name = NameOf(result);
   Partition* partition = Find(name);
   const auto member = from.members().find(name);
@@ -111,7 +112,6 @@ void Consumer::TakeIn(FetchConnection& from, v1::FetchPartitionResult result) {
   if (!partition->high_watermark || high_watermark > *partition->high_watermark) {
     partition->high_watermark = high_watermark;
   }
-  const Buffer batches(std::move(*result.mutable_batches()));
   const Offset next(std::min(result.next_offset(), result.high_watermark()));
   if (absl::Status status = partition->buffer.Append(batches, next); !status.ok()) {
     Refused(name, *partition,

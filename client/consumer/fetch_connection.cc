@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
-#include "common/rpc/fetch_methods.h"
 
 namespace conclave {
 
@@ -26,9 +25,9 @@ void FetchConnection::Open(const v1::FetchRequest& request, Members members) {
   members_ = std::move(members);
   reading_ = true;
   stream_.reset();
-  stream_ =
-      std::make_unique<Stream>(transport_, endpoint_, fetch_methods::kFetchStream, CallOptions{},
-                               executor_, static_cast<MessageHandler<v1::FetchResponse>*>(this));
+  stream_ = std::make_unique<Stream>(
+      transport_, endpoint_, fetch_methods::kFetchStreamWithPayloads, CallOptions{}, executor_,
+      static_cast<MessageHandler<fetch_methods::FetchResponse>*>(this));
   stream_->Send(request);
   stream_->HalfClose();
 }
@@ -44,9 +43,9 @@ void FetchConnection::SetReading(bool reading) {
   stream_->SetReading(reading);
 }
 
-void FetchConnection::OnMessage(v1::FetchResponse response) {
-  bool good = response.partitions_size() > 0;
-  for (const auto& partition : response.partitions()) {
+void FetchConnection::OnMessage(fetch_methods::FetchResponse response) {
+  bool good = response.message.partitions_size() > 0;
+  for (const auto& partition : response.message.partitions()) {
     good = good && partition.error().code() == v1::NONE;
   }
   if (good) pause_.Reset();

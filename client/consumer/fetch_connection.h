@@ -13,6 +13,7 @@
 #include "common/executor/executor.h"
 #include "common/random/random.h"
 #include "common/rpc/client.h"
+#include "common/rpc/fetch_methods.h"
 #include "common/transport/transport.h"
 #include "common/types/ids.h"
 #include "common/types/time.h"
@@ -21,7 +22,7 @@
 namespace conclave {
 
 // The FetchStream to one broker, for the partitions that it leads. Everything runs on the executor.
-class FetchConnection : private MessageHandler<v1::FetchResponse> {
+class FetchConnection : private MessageHandler<fetch_methods::FetchResponse> {
  public:
   // What a stream was opened for: it serves as long as this is what is wanted.
   struct Member {
@@ -36,7 +37,7 @@ class FetchConnection : private MessageHandler<v1::FetchResponse> {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual void OnFetched(FetchConnection& from, v1::FetchResponse response) = 0;
+    virtual void OnFetched(FetchConnection& from, fetch_methods::FetchResponse response) = 0;
     // The stream ended; may_open() is false for a while.
     virtual void OnEnded(FetchConnection& from, const absl::Status& status) = 0;
     // may_open() is true again.
@@ -61,9 +62,9 @@ class FetchConnection : private MessageHandler<v1::FetchResponse> {
   void SetReading(bool reading);
 
  private:
-  using Stream = TypedClientStream<v1::FetchRequest, v1::FetchResponse>;
+  using Stream = TypedClientStream<v1::FetchRequest, fetch_methods::FetchResponse>;
 
-  void OnMessage(v1::FetchResponse response) override;
+  void OnMessage(fetch_methods::FetchResponse response) override;
   void OnClosed(absl::Status status) override;
 
   const std::string endpoint_;

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
 #include "common/rpc/failover_caller.h"
-#include "common/rpc/produce_methods.h"
 
 namespace conclave {
 namespace {
@@ -43,20 +42,20 @@ bool ProduceConnection::HasRoom() const {
 void ProduceConnection::Send(std::vector<Item> items) {
   CHECK(HasRoom() && !items.empty());
   if (stream_ == nullptr) {
-    stream_ = std::make_unique<Stream>(transport_, options_.endpoint,
-                                       produce_methods::kProduceStream, CallOptions{}, executor_,
-                                       static_cast<MessageHandler<v1::ProduceResponse>*>(this));
+    stream_ = std::make_unique<Stream>(
+        transport_, options_.endpoint, produce_methods::kProduceStreamWithPayloads, CallOptions{},
+        executor_, static_cast<MessageHandler<v1::ProduceResponse>*>(this));
   }
-  v1::ProduceRequest request;
-  request.set_correlation_id(++last_id_);
-  request.set_acks(options_.acks);
-  request.set_timeout_ms(static_cast<int32_t>(options_.request_timeout.milliseconds()));
+  produce_methods::ProduceRequest request;
+  request.message.set_correlation_id(++last_id_);
+  request.message.set_acks(options_.acks);
+  request.message.set_timeout_ms(static_cast<int32_t>(options_.request_timeout.milliseconds()));
   for (const Item& item : items) {
-    v1::ProducePartition* partition = request.add_partitions();
+    v1::ProducePartition* partition = request.message.add_partitions();
     partition->set_topic(item.partition.topic);
     if (!item.topic_id.IsNone()) partition->set_topic_id(item.topic_id.ToBytes());
     partition->set_partition(item.partition.partition.value());
-    partition->set_batch(item.batch->encoded().ToString());
+    request.payloads.push_back(item.batch->encoded());
   }
   const MonotonicTime overdue = executor_.clock().Now() + options_.request_timeout + kAnswerGrace;
   requests_[last_id_] = {std::move(items), overdue};

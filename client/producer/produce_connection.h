@@ -17,6 +17,7 @@
 #include "common/executor/executor.h"
 #include "common/random/random.h"
 #include "common/rpc/client.h"
+#include "common/rpc/produce_methods.h"
 #include "common/transport/transport.h"
 #include "common/types/ids.h"
 #include "common/types/time.h"
@@ -71,7 +72,7 @@ class ProduceConnection : private MessageHandler<v1::ProduceResponse> {
   void Finish(absl::AnyInvocable<void()> done);
 
  private:
-  using Stream = TypedClientStream<v1::ProduceRequest, v1::ProduceResponse>;
+  using Stream = TypedClientStream<produce_methods::ProduceRequest, v1::ProduceResponse>;
 
   struct Request {
     std::vector<Item> items;

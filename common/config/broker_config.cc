@@ -31,6 +31,10 @@ const SettingsSchema& BrokerSettings() {
             IntegerSetting("log.dir.free.bytes.min", 64 * 1024 * 1024, 0, INT64_MAX,
                            "Room on the disk of data.dir, in bytes, under which records are "
                            "refused; reading and deleting go on. 0: until it is full."),
+            IntegerSetting("log.tail.bytes", 32 * 1024 * 1024, 0, int64_t{1} << 40,
+                           "Of what was appended last to the logs that this broker leads, kept in "
+                           "memory, in bytes in all, for followers and consumers that keep up. 0: "
+                           "all is read from the files."),
             IntegerSetting("log.sync.threads", 4, 1, 64,
                            "Threads that sync logs, so that dirty files are synced side by side."),
         });
@@ -54,6 +58,7 @@ absl::StatusOr<BrokerConfig> MakeBrokerConfig(const Settings& settings) {
   config.replica_lag_time_max = settings.Milliseconds("replica.lag.time.max.ms");
   config.file_delete_delay = settings.Milliseconds("file.delete.delay.ms");
   config.retention_check_interval = settings.Milliseconds("log.retention.check.interval.ms");
+  config.tail_bytes = static_cast<size_t>(settings.Integer("log.tail.bytes"));
   config.free_bytes_min = static_cast<uint64_t>(settings.Integer("log.dir.free.bytes.min"));
   config.sync_threads = static_cast<int>(settings.Integer("log.sync.threads"));
   if (auto status = CheckAdvertised(config.listener, config.advertised_listener); !status.ok())

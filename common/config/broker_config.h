@@ -33,6 +33,8 @@ struct BrokerConfig {
   Duration retention_check_interval = Duration::Seconds(60);
   // Under which records are refused.
   uint64_t free_bytes_min = 0;
+  // Of what was appended last, kept in memory.
+  size_t tail_bytes = size_t{32} << 20;
   int sync_threads = 4;
 };
 

@@ -29,6 +29,9 @@ class FaultFile : public File {
 
   absl::Status Append(const Buffer& bytes) override {
     if (fs_.disk_full_) return Failed(path_, "no space is left");
+    if (fs_.appends_left_ && --*fs_.appends_left_ < 0) {
+      return MakeError(v1::OUT_OF_RESOURCES, absl::StrCat("append to ", path_, ": no space left"));
+    }
     const std::string content = bytes.ToString();
     const bool alive = !fs_.die_at_ || fs_.operations_ < *fs_.die_at_;
     const absl::Status status = fs_.Operate(path_);

@@ -35,6 +35,8 @@ class FaultFileSystem : public FileSystem {
 
   // Appends fail while it is set, changing nothing.
   void SetDiskFull(bool full) { disk_full_ = full; }
+  // As many appends as that yet succeed; the others find no room. nullopt: all succeed.
+  void SetAppendsLeft(std::optional<int> appends) { appends_left_ = appends; }
   // As many files as that, and directories to sync, may yet be opened; nullopt: any.
   void SetOpensLeft(std::optional<int> opens) { opens_left_ = opens; }
   // The next sync of a file fails.
@@ -91,6 +93,7 @@ class FaultFileSystem : public FileSystem {
   std::optional<uint64_t> die_at_;
   WallTime wall_now_;
   std::optional<int> opens_left_;
+  std::optional<int> appends_left_;
   bool disk_full_ = false;
   bool fail_next_sync_ = false;
 };

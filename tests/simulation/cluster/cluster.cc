@@ -183,21 +183,47 @@ int Cluster::LeaderOf(const std::string& topic, int partition) {
   return replica->leader()->leader_epoch() == state->leader_epoch ? node : -1;
 }
 
-bool Cluster::IsWhole(const std::string& topic) {
-  if (!plane_.WhyNotWhole().empty()) return false;
+std::string Cluster::WhyNotWhole(const std::string& topic) {
+  if (const std::string why = plane_.WhyNotWhole(); !why.empty()) return why;
   const Topic* found = ActiveImage()->FindTopic(std::string_view(topic));
-  if (found == nullptr) return false;
+  if (found == nullptr) return topic + " is not there";
   for (size_t i = 0; i < found->partitions.size(); ++i) {
-    const Partition& partition = found->partitions[i];
-    if (partition.isr.size() < partition.replicas.size()) return false;
-    if (LeaderOf(topic, static_cast<int>(i)) < 0) return false;
-    for (const PartitionReplica& member : partition.replicas) {
+    const int index = static_cast<int>(i);
+    if (LeaderOf(topic, index) < 0) return topic + "-" + std::to_string(i) + " is not led";
+    for (const PartitionReplica& member : found->partitions[i].replicas) {
       const broker::Replica* replica =
-          plane_.BrokerAt(member.broker.value()).replicas().Find(IdOf(topic, static_cast<int>(i)));
-      if (replica == nullptr || replica->damage()) return false;
+          plane_.BrokerAt(member.broker.value()).replicas().Find(IdOf(topic, index));
+      if (replica != nullptr && !replica->damage() && found->partitions[i].InIsr(member.broker)) {
+        continue;
+      }
+      return DescribeReplicas(topic, index);
     }
   }
-  return true;
+  return "";
+}
+
+std::string Cluster::DescribeReplicas(const std::string& topic, int partition) {
+  std::string text = topic + "-" + std::to_string(partition);
+  const Partition* state = StateOf(topic, partition);
+  if (state == nullptr) return text + " is not known";
+  for (const PartitionReplica& member : state->replicas) {
+    text += "; broker " + ToString(member.broker);
+    if (state->leader == member.broker) text += ", leader";
+    if (!state->InIsr(member.broker)) text += ", not in sync";
+    const int node = member.broker.value();
+    const broker::Replica* replica =
+        plane_.IsUp(node) ? plane_.BrokerAt(node).replicas().Find(IdOf(topic, partition)) : nullptr;
+    if (replica == nullptr) {
+      text += ": no log";
+      continue;
+    }
+    const PartitionLog& log = replica->log();
+    text += ": [" + ToString(log.log_start()) + ", " + ToString(log.log_end()) + "), durable to " +
+            ToString(log.durable_offset()) + ", high watermark " +
+            ToString(replica->high_watermark());
+    if (replica->damage()) text += ", damaged";
+  }
+  return text;
 }
 
 std::optional<std::string> Cluster::FirstSegment(int node, broker::Replica& replica) {

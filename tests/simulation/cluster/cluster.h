@@ -67,7 +67,11 @@ class Cluster {
   // Reads what is rotten and was not replaced, as anybody may.
   void ReadRotten();
   // Every broker is up and in the ISR of every partition of the topic, and nothing is damaged.
-  bool IsWhole(const std::string& topic);
+  bool IsWhole(const std::string& topic) { return WhyNotWhole(topic).empty(); }
+  // "" or the first thing that is not so.
+  std::string WhyNotWhole(const std::string& topic);
+  // What each of a partition's replicas has, for people.
+  std::string DescribeReplicas(const std::string& topic, int partition);
 
   // --- The client
 

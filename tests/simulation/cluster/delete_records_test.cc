@@ -206,6 +206,19 @@ TEST_P(DeleteRecords, AReplicaThatWasAwayRemovesThemBeforeItIsInSync) {
   EXPECT_EQ(LogOf(away).log_start(), Offset(13));
 }
 
+// Nothing else would sync them for an hour.
+TEST_P(DeleteRecords, RecordsThatWereNeverSyncedAreDeletedToo) {
+  ASSERT_EQ(
+      cluster_.CreateTopic("t", 1, 3, {{"flush.policy", "replicated"}, {"flush.ms", "3600000"}}),
+      "");
+  for (int i = 0; i < 20; ++i) SendAndWait(cluster_.LeaderOf("t", 0), "v" + std::to_string(i));
+  const v1::DeleteRecordsResult deleted = Delete(15);
+  EXPECT_EQ(deleted.error().code(), v1::NONE) << deleted.error().message();
+  EXPECT_EQ(deleted.log_start_offset(), 15);
+  ExpectStartEverywhere(Offset(15));
+  ExpectServedFrom(15);
+}
+
 // A batch is copied as a whole, also to a replica that begins anew.
 TEST_P(DeleteRecords, WithinABatchAReplicaThatBeginsAnewGetsAllThatIsLeft) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3, {{"segment.bytes", "1024"}}), "");

@@ -32,7 +32,8 @@ class DurableLogs {
     Offset end;
   };
 
-  void ReadOn(const std::string& directory, Found& found);
+  // False: the segment is not there any more.
+  bool ReadOn(const std::string& directory, Found& found);
   // False: it has no such segment.
   bool FindStart(const std::string& directory, Found& found);
 

@@ -53,8 +53,8 @@ std::string RemovalWorkload::CheckFinal() {
     const auto first =
         std::find_if(all.begin(), all.end(), [](const auto& value) { return value.has_value(); });
     if (Offset(first - all.begin()) < removed_[i]) {
-      return topic_ + "-" + std::to_string(partition) + ": what was deleted before " +
-             ToString(removed_[i]) + " is served again";
+      return "what was deleted before " + ToString(removed_[i]) +
+             " is served again: " + cluster_.DescribeReplicas(topic_, partition);
     }
   }
   return "";

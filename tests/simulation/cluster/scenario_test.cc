@@ -229,9 +229,9 @@ TEST_P(Scenario, AFollowerThatEndsBeforeTheLeadersLogBeginsAnew) {
 TEST_P(Scenario, AForgedReplicationStreamLocksNobodyOut) {
   ASSERT_EQ(cluster_.CreateTopic("t", 1, 3), "");
   const int leader = cluster_.LeaderOf("t", 0);
-  class Ended : public MessageHandler<v1::LeaderMessage> {
+  class Ended : public MessageHandler<replication_methods::LeaderMessage> {
    public:
-    void OnMessage(v1::LeaderMessage) override { heard = true; }
+    void OnMessage(replication_methods::LeaderMessage) override { heard = true; }
     void OnClosed(absl::Status status) override { ended = std::move(status); }
     bool heard = false;
     std::optional<absl::Status> ended;
@@ -247,9 +247,10 @@ TEST_P(Scenario, AForgedReplicationStreamLocksNobodyOut) {
   position->set_leader_epoch(cluster_.StateOf("t", 0)->leader_epoch.value());
   position->set_session(1000);
   position->set_last_epoch(-1);
-  auto stream = std::make_unique<TypedClientStream<v1::FollowerMessage, v1::LeaderMessage>>(
-      cluster_.transport(), ControlPlane::EndpointTextOf(leader), replication_methods::kReplicate,
-      CallOptions{}, cluster_.executor(), &forger);
+  auto stream =
+      std::make_unique<TypedClientStream<v1::FollowerMessage, replication_methods::LeaderMessage>>(
+          cluster_.transport(), ControlPlane::EndpointTextOf(leader),
+          replication_methods::kReplicate, CallOptions{}, cluster_.executor(), &forger);
   stream->Send(message);
   ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return forger.ended.has_value(); }));
   EXPECT_EQ(ErrorCodeOf(*forger.ended), v1::METADATA_BEHIND);

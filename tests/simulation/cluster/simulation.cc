@@ -153,7 +153,7 @@ class Run : private control_sim::ControlPlane::Observer {
           cluster_.ReadRotten();
           return cluster_.IsWhole(kTopic);
         })) {
-      return cluster_.plane().Say(cluster_.plane().WhyNotWhole());
+      return cluster_.plane().Say(cluster_.WhyNotWhole(kTopic));
     }
     const uint64_t acknowledged = Acknowledged();
     const auto offsets_before = offsets_ ? offsets_->counters() : OffsetsWorkload::Counters();
@@ -183,7 +183,8 @@ class Run : private control_sim::ControlPlane::Observer {
         // A session that a fault broke may have ended only now.
         AwaitNowAndThen(kWholeWithin, "not whole at the end",
                         [&] { return cluster_.IsWhole(kTopic); });
-    if (quiet) CheckFinal();
+    if (!quiet) return cluster_.plane().Say(cluster_.WhyNotWhole(kTopic));
+    CheckFinal();
   }
 
   void CheckFinal() {

@@ -105,6 +105,15 @@ TEST_P(ClusterSimulation, LosesNothingAndRecovers) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ClusterSimulation, testing::Range<uint64_t>(0, kBatches));
 
+// Each broke something once.
+TEST(ClusterRegression, SeedsThatFoundSomething) {
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  for (const uint64_t seed :
+       {1266988293013, 1266988294454, 1266988294688, 1266988294842, 1266988295275}) {
+    EXPECT_EQ(RunSeed({.seed = seed}).violation, "") << seed;
+  }
+}
+
 TEST(ClusterDeterminism, TheSameSeedIsTheSameHistory) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   for (uint64_t seed : {7, 8, 9}) {

@@ -60,6 +60,9 @@ Swarm Swarm::Draw(Random random) {
   if (swarm.retention && removals.Chance(0.6)) {
     swarm.between_removals = Ms(removals.Between(200, 5'000));
   }
+  Random tail = random.Fork("tail");
+  constexpr size_t kTails[] = {0, 512, 4096, size_t{32} << 20};
+  swarm.cluster.tail_bytes = kTails[tail.Below(4)];
   swarm.faults_for = Duration::Seconds(random.Between(25, 45));
   return swarm;
 }

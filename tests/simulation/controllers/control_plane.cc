@@ -53,6 +53,7 @@ BrokerConfig ConfigOfBroker(int node, const ControlPlane::Options& options) {
   config.replica_lag_time_max = Duration::Seconds(10);
   config.file_delete_delay = Duration::Seconds(60);
   config.retention_check_interval = options.retention_check_interval;
+  config.tail_bytes = options.tail_bytes;
   for (int i = 0; i < ControlPlane::kControllers; ++i) config.controllers.push_back(EndpointOf(i));
   return config;
 }

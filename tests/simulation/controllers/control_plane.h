@@ -49,6 +49,8 @@ class ControlPlane {
     double zero_tails = 0;
     // Of brokers.
     Duration retention_check_interval = Duration::Seconds(60);
+    // Of brokers: what they keep of their logs in memory. Little, so that disks are read, too.
+    size_t tail_bytes = 512;
     // Is told what happens, if not null; outlives this.
     std::ostream* text = nullptr;
   };
