@@ -57,6 +57,8 @@ class ControlPlane {
   ControlPlane(const Random& random, const Options& options);
   ~ControlPlane();
 
+  const Options& options() const { return options_; }
+
   // Nodes are numbered: controllers first, then brokers. A broker's id is its node's number.
   int nodes() const { return static_cast<int>(hosts_.size()); }
   int AnyBroker(Random& random) const {
