@@ -1,0 +1,134 @@
+"""What leaders' deaths and a standing follower cost, and what idle processes use."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from cluster import started
+from context import MIB, RECORD
+from processes import ProgramFailed, cpu_seconds, end, resident_mib, wait_until
+
+# Gaps below this are not told apart from the rate's own.
+GAP_THRESHOLD_MS = 50
+
+
+def leader_kills(context):
+    """Kills the leader of partition 0 with -9, again and again, each time once all is whole."""
+    kills = context.amount(4, 2)
+    with started(context) as cluster:
+        cluster.create("killed")
+        command = cluster.bench_command(
+            "failover", "--topic", "killed", "--rate", 1200, "--seconds", 3600,
+            "--threshold-ms", GAP_THRESHOLD_MS, "--record-size", RECORD)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            # It says so once records are acknowledged.
+            if not process.stderr.readline():
+                raise ProgramFailed(f"{' '.join(command)} ended before it had produced anything: "
+                                    f"{process.communicate()[0]}")
+            killed_at = []
+            for _ in range(kills):
+                cluster.wait_until_whole("killed", 3)
+                leader = cluster.partitions("killed")[0]["leader"]
+                name = f"broker-{leader}"
+                pid = cluster.pids()[name]
+                killed_at.append(time.time() * 1000)
+                os.kill(pid, signal.SIGKILL)
+                wait_until(lambda dead=leader: cluster.partitions("killed")[0]["leader"]
+                           not in (dead, -1), f"another leader than {name}", timeout=30)
+                cluster.restart(name)
+            cluster.wait_until_whole("killed", 3)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=600)
+        finally:
+            end(process)
+        if process.returncode != 0:
+            raise ProgramFailed(f"{' '.join(command)} exited {process.returncode}: {err.strip()}")
+        outcome = context.keep("failover", {**json.loads(out), "killed_at_unix_ms": killed_at})
+    others = list(outcome["gaps"])
+    for at in killed_at:
+        # It began with the last acknowledgement before, by the same machine's clock, and went on
+        # past the kill.
+        of_kill = [g for g in outcome["gaps"]
+                   if g["begin_unix_ms"] <= at + 20 and g["begin_unix_ms"] + g["ms"] >= at]
+        others = [g for g in others if g not in of_kill]
+        context.add("conclave.leader_kill_gap_ms",
+                    max((g["ms"] for g in of_kill), default=GAP_THRESHOLD_MS))
+    context.add("conclave.other_gap_ms", max((g["ms"] for g in others), default=0))
+
+
+class Watch:
+    """The greatest resident memory of a process while the block lasts."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self.before = self.greatest = resident_mib(pid)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def _look(self):
+        while not self._over.wait(0.02):
+            self.greatest = max(self.greatest, resident_mib(self._pid))
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._over.set()
+        self._thread.join()
+
+
+def stopped_follower(context):
+    """SIGSTOP of a follower, which its leader cannot see, while a producer does not wait for it."""
+    with started(context) as cluster:
+        # One partition, so that the standing node leads none; acks of the leader alone, so that
+        # nothing but the leader's own bounds holds its memory down.
+        cluster.create("stopped", partitions=1, policy="replicated")
+
+        def load(what, mib):
+            return cluster.bench(f"stopped follower: {what}", "produce", "--topic", "stopped",
+                                 "--acks", 1, "--bytes", mib * MIB, "--record-size", RECORD,
+                                 "--no-verify")
+
+        load("before", context.amount(512, 128))
+        cluster.wait_until_whole("stopped", 3)
+        partition = cluster.partitions("stopped")[0]
+        follower = next(b for b in partition["replicas"] if b != partition["leader"])
+        pids = cluster.pids()
+        standing = pids[f"broker-{follower}"]
+        with Watch(pids[f"broker-{partition['leader']}"]) as memory:
+            os.kill(standing, signal.SIGSTOP)
+            try:
+                load("standing", context.amount(1024, 256))
+            finally:
+                os.kill(standing, signal.SIGCONT)
+        context.keep("stopped follower: leader's MiB",
+                     {"before": memory.before, "greatest": memory.greatest})
+        context.add("conclave.stopped_follower_growth_mib", memory.greatest - memory.before)
+
+
+def footprint(context):
+    window = context.amount(20, 5)
+    with started(context) as cluster:
+        brokers = cluster.pids("broker")
+        everyone = cluster.pids()
+        before = sum(cpu_seconds(pid) for pid in everyone.values())
+        begun = time.monotonic()
+        # A span is what is measured here.
+        time.sleep(window)
+        used = sum(cpu_seconds(pid) for pid in everyone.values()) - before
+        context.add("conclave.idle_cpu_percent", 100 * used / (time.monotonic() - begun))
+        context.add("conclave.idle_broker_mib", max(resident_mib(p) for p in brokers.values()))
+        # Once a run: their making takes longer than all the rest of this part.
+        if context.round == 0:
+            cluster.create("many", partitions=context.amount(2000, 500), policy="replicated")
+            context.add("conclave.broker_2000_partitions_mib",
+                        max(resident_mib(p) for p in brokers.values()))
+            if context.quick:
+                context.notes["memory with 2,000 partitions"] = (
+                    "a quick run makes 500 partitions, not 2,000")

@@ -1,0 +1,47 @@
+#ifndef CONCLAVE_TESTS_BENCH_PEERS_NATS_H_
+#define CONCLAVE_TESTS_BENCH_PEERS_NATS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "tests/bench/peers/socket.h"
+
+namespace conclave::bench {
+
+// A connection in NATS' client protocol, with what JetStream adds by convention. One thread reads
+// (Next, Request); any may publish.
+class NatsConnection {
+ public:
+  struct Message {
+    // Valid until the next read.
+    std::string_view subject;
+    std::string_view body;
+  };
+
+  explicit NatsConnection(const std::string& server);
+
+  void Subscribe(std::string_view subject);
+  // Appends a publication to `out`, for Write; answers come to `reply`.
+  static void AppendPublish(std::string_view subject, std::string_view reply, std::string_view body,
+                            std::string& out);
+  void Write(std::string_view bytes) { socket_.Write(bytes); }
+
+  // The next message to any subscription.
+  Message Next();
+  // Asks, and returns the answer; {"error": ...} with code 503 where nobody answers the subject.
+  // Nothing else may be on its way here. Needs a subscription to `reply`.
+  nlohmann::json Request(std::string_view subject, const nlohmann::json& request,
+                         std::string_view reply);
+
+ private:
+  Socket socket_;
+  int subscriptions_ = 0;
+  // Of the message that Next returned.
+  std::string subject_;
+};
+
+}  // namespace conclave::bench
+
+#endif  // CONCLAVE_TESTS_BENCH_PEERS_NATS_H_
