@@ -32,15 +32,18 @@ def measure(context):
             context.add("ceiling.echo_1000_p50_us", paced["latency_us"]["p50"])
             total = context.amount(512, 256) * MIB
             for name, size in (("256k", MIB // 4), ("1m", MIB)):
+                context.settle(total // MIB + 256)
                 append = call(f"append {name}", "append", "--size", size, "--in-flight", 8,
                               "--warm-up", 64, "--messages", total // size)
                 context.add(f"ceiling.append_{name}_mb", append["mb_per_second"])
             pull = call("pull", "pull", "--size", MIB // 4,
                         "--messages", context.amount(16000, 4000))
             context.add("ceiling.pull_mb", pull["mb_per_second"])
+        total = context.amount(512, 128)
+        context.settle(3 * total)
         disk = context.keep("ceilings sync3", run_json(
             program, "disk", "--dir", directory, "--size", MIB, "--sync-every", 16 * MIB,
-            "--bytes", context.amount(512, 128) * MIB))
+            "--bytes", total * MIB))
         context.add("ceiling.sync3_mb", disk["share_mb_per_second"])
         small = context.keep("ceilings fdatasync", run_json(
             program, "disk", "--dir", directory, "--size", 4096, "--sync-every", 4096,

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 
+from context import MIB, RECORD
 from processes import run_json, wait_until
 
 BENCH_TIMEOUT_S = 1800
@@ -47,8 +48,12 @@ class Running:
                    f"every partition of topic {topic} is led, with {copies} replicas in sync",
                    timeout=timeout, interval=0.1)
 
+    def burst(self, what, mib, copies, *arguments):
+        """A bench that writes so much at once."""
+        self.context.settle(mib * copies + 256)
+        return self.bench(what, *arguments, "--bytes", mib * MIB, "--record-size", RECORD)
+
     def bench(self, what, *arguments):
-        """Runs `conclave bench`; a figure counts only where it was verified."""
         output = run_json(*self.bench_command(*arguments), timeout=BENCH_TIMEOUT_S)
         return self.context.keep(what, output)
 
@@ -85,8 +90,6 @@ def _start(context, controllers, brokers):
 
 @contextlib.contextmanager
 def started(context, controllers=3, brokers=3):
-    # What was written before is not to be synced at this cluster's cost.
-    os.sync()
     with _start(context, controllers, brokers) as cluster:
         cluster.wait_until_active(brokers)
         yield Running(context, cluster)

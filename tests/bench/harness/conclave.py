@@ -6,16 +6,15 @@ from context import MIB, RECORD
 
 
 def produce_and_consume(context):
-    burst = context.amount(512, 128) * MIB
+    burst = context.amount(512, 128)
     with started(context, controllers=1, brokers=1) as cluster:
         for name, request in (("256k", MIB // 4), ("1m", MIB)):
             cluster.create(f"rf1-{name}", copies=1)
-            wrote = cluster.bench(f"produce rf1 {name}", "produce", "--topic", f"rf1-{name}",
-                                  "--acks", 1, "--bytes", burst, "--record-size", RECORD,
-                                  "--request-bytes", request)
+            wrote = cluster.burst(f"produce rf1 {name}", burst, 1, "produce", "--topic",
+                                  f"rf1-{name}", "--acks", 1, "--request-bytes", request)
             context.add(f"conclave.produce_rf1_{name}_mb", wrote["mb_per_second"])
         # What was just written is in the page cache.
-        read = cluster.bench("consume rf1", "consume", "--topic", "rf1-1m", "--bytes", burst,
+        read = cluster.bench("consume rf1", "consume", "--topic", "rf1-1m", "--bytes", burst * MIB,
                              "--record-size", RECORD, "--no-verify")
         context.add("conclave.consume_mb", read["mb_per_second"])
     with started(context) as cluster:
@@ -23,15 +22,15 @@ def produce_and_consume(context):
             for name, request in (("256k", MIB // 4), ("1m", MIB)):
                 topic = f"{policy}-{name}"
                 cluster.create(topic, policy=policy)
-                wrote = cluster.bench(f"produce rf3 {topic}", "produce", "--topic", topic,
-                                      "--acks", "all", "--bytes", burst, "--record-size", RECORD,
-                                      "--request-bytes", request)
+                wrote = cluster.burst(f"produce rf3 {topic}", burst, 3, "produce", "--topic",
+                                      topic, "--acks", "all", "--request-bytes", request)
                 context.add(f"conclave.produce_rf3_{policy}_{name}_mb", wrote["mb_per_second"])
 
 
 def small_records(context):
     with started(context, controllers=1, brokers=1) as cluster:
         cluster.create("small", copies=1)
+        context.settle(1024)
         wrote = cluster.bench("produce rf1 100 B", "produce", "--topic", "small", "--acks", 1,
                               "--records", context.amount(5_000_000, 1_000_000),
                               "--record-size", 100)
@@ -60,14 +59,13 @@ def latency(context):
 
 
 def many_partitions(context):
-    burst = context.amount(512, 64) * MIB
+    burst = context.amount(512, 64)
     with started(context) as cluster:
         for partitions in (6, 1000):
             topic = f"spread-{partitions}"
             cluster.create(topic, partitions=partitions, policy="replicated")
-            wrote = cluster.bench(f"produce {partitions} partitions", "produce", "--topic", topic,
-                                  "--acks", "all", "--bytes", burst, "--record-size", RECORD,
-                                  "--keys", 100_000)
+            wrote = cluster.burst(f"produce {partitions} partitions", burst, 3, "produce",
+                                  "--topic", topic, "--acks", "all", "--keys", 100_000)
             context.add(f"conclave.produce_{partitions}_partitions_mb", wrote["mb_per_second"])
 
 

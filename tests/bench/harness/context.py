@@ -38,6 +38,17 @@ class Context:
     def amount(self, full, quick):
         return quick if self.quick else full
 
+    def settle(self, mib):
+        """Before a burst that writes so much: what was written before is synced, so that it is not
+        at this one's cost, and as much memory is touched. A host that takes a virtual machine's
+        free pages back (free page reporting) makes each page of a new file cost a fault of the host
+        the first time, which can cost five times what the write does."""
+        os.sync()
+        block = bytes(MIB)
+        with tempfile.TemporaryFile(dir=self.directory, buffering=0) as file:
+            for _ in range(mib):
+                file.write(block)
+
     @contextlib.contextmanager
     def scratch(self, prefix):
         """A directory of its own on the disk that is measured, gone afterwards."""

@@ -8,7 +8,7 @@ import threading
 import time
 
 from cluster import started
-from context import MIB, RECORD
+from context import RECORD
 from processes import ProgramFailed, cpu_seconds, end, resident_mib, wait_until
 
 # Gaps below this are not told apart from the rate's own.
@@ -91,9 +91,8 @@ def stopped_follower(context):
         cluster.create("stopped", partitions=1, policy="replicated")
 
         def load(what, mib):
-            return cluster.bench(f"stopped follower: {what}", "produce", "--topic", "stopped",
-                                 "--acks", 1, "--bytes", mib * MIB, "--record-size", RECORD,
-                                 "--no-verify")
+            return cluster.burst(f"stopped follower: {what}", mib, 3, "produce", "--topic",
+                                 "stopped", "--acks", 1, "--no-verify")
 
         load("before", context.amount(512, 128))
         cluster.wait_until_whole("stopped", 3)

@@ -74,7 +74,6 @@ def _settings(node, role, port, directory, voters):
 
 @contextlib.contextmanager
 def _started(context, kafka):
-    os.sync()
     ports = free_ports(6)
     voters = ",".join(f"{i + 1}@127.0.0.1:{ports[i]}" for i in range(3))
     with contextlib.ExitStack() as stack:
@@ -128,6 +127,7 @@ def measure(context):
         # A server's code is compiled while it runs: the first burst is not its speed.
         burst = context.amount(512, 64) * MIB // RECORD
         for what in ("warm-up", "measured"):
+            context.settle(3 * burst * RECORD // MIB + 256)
             per_second, _ = _produce(context, kafka, bootstrap, f"kafka {what}", burst, -1,
                                      "batch.size=262144", "linger.ms=5",
                                      "max.request.size=1048576")

@@ -39,7 +39,6 @@ def version(program, *arguments):
 def _nats_servers(context, count):
     """The address of one of the servers, which is all that a client needs."""
     program = find("nats-server", "nats-server")
-    os.sync()
     ports = free_ports(2 * count)
     clients, routes = ports[:count], ports[count:]
     with contextlib.ExitStack() as stack:
@@ -69,11 +68,14 @@ def nats(context):
             program, "--server", server, "--replicas", replicas, "--streams", streams,
             "--size", RECORD, "--warm-up", context.amount(1000, 300), *arguments))
 
+    written = messages * RECORD // MIB
     with _nats_servers(context, 1) as server:
+        context.settle(written + 256)
         output = load("nats R1", server, 1, 1, "--messages", messages, "--window", WINDOW)
         context.add("nats.produce_r1_mb", output["mb_per_second"])
     for streams in (1, 6):
         with _nats_servers(context, 3) as server:
+            context.settle(3 * written + 256)
             output = load(f"nats R3, {streams} streams", server, 3, streams, "--messages",
                           messages, "--window", WINDOW)
             context.add(f"nats.produce_r3_{streams}_streams_mb", output["mb_per_second"])
@@ -96,7 +98,6 @@ def nats(context):
 @contextlib.contextmanager
 def _redis_server(context, fsync):
     program = find("redis-server", "redis-server")
-    os.sync()
     port, = free_ports(1)
     with context.scratch("redis") as directory:
         log = f"{directory}/log"
@@ -112,6 +113,8 @@ def redis(context):
     messages = context.amount(512, 32) * MIB // RECORD
     for fsync in ("everysec", "always"):
         with _redis_server(context, fsync) as server:
+            # Redis keeps the stream in memory, too.
+            context.settle(2 * messages * RECORD // MIB + 256)
             output = context.keep(f"redis {fsync}", run_json(
                 program, "--server", server, "--size", RECORD, "--messages", messages,
                 "--window", WINDOW, "--warm-up", context.amount(1000, 300)))
