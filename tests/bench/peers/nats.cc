@@ -2,11 +2,15 @@
 
 #include <glog/logging.h>
 
+#include <chrono>
 #include <sstream>
 #include <vector>
 
 namespace conclave::bench {
 namespace {
+
+constexpr char kReplies[] = "bench.reply.";
+constexpr auto kAnswerTimeout = std::chrono::seconds(1);
 
 // The words of a control line: never more than five.
 std::vector<std::string> Words(std::string_view line) {
@@ -27,6 +31,7 @@ NatsConnection::NatsConnection(const std::string& server) : socket_(server) {
   CHECK(StartsWith(info, "INFO ")) << server << " is no NATS server: it said " << info;
   socket_.Write(
       "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true}\r\n");
+  Subscribe(std::string(kReplies) + ">");
 }
 
 void NatsConnection::Subscribe(std::string_view subject) {
@@ -65,15 +70,17 @@ NatsConnection::Message NatsConnection::Next() {
   }
 }
 
-nlohmann::json NatsConnection::Request(std::string_view subject, const nlohmann::json& request,
-                                       std::string_view reply) {
+std::optional<nlohmann::json> NatsConnection::Request(std::string_view subject,
+                                                      const nlohmann::json& request) {
+  const std::string reply = std::string(kReplies) + std::to_string(++requests_);
   std::string out;
   AppendPublish(subject, reply, request.is_null() ? "" : request.dump(), out);
   Write(out);
-  for (;;) {
+  while (socket_.Readable(kAnswerTimeout)) {
     const Message message = Next();
     if (message.subject == reply) return nlohmann::json::parse(message.body);
   }
+  return std::nullopt;
 }
 
 }  // namespace conclave::bench

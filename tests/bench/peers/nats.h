@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,13 +32,15 @@ class NatsConnection {
   // The next message to any subscription.
   Message Next();
   // Asks, and returns the answer; {"error": ...} with code 503 where nobody answers the subject.
-  // Nothing else may be on its way here. Needs a subscription to `reply`.
-  nlohmann::json Request(std::string_view subject, const nlohmann::json& request,
-                         std::string_view reply);
+  // None where no answer came for a second, as from servers that have no leader yet. Nothing else
+  // may be on its way here.
+  std::optional<nlohmann::json> Request(std::string_view subject, const nlohmann::json& request);
 
  private:
   Socket socket_;
   int subscriptions_ = 0;
+  // So that an answer that comes late is not taken for another's.
+  uint64_t requests_ = 0;
   // Of the message that Next returned.
   std::string subject_;
 };

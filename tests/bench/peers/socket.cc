@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,6 +64,12 @@ void Socket::Fill(size_t bytes) {
     PCHECK(got > 0) << "the server closed the connection";
     end_ += static_cast<size_t>(got);
   }
+}
+
+bool Socket::Readable(std::chrono::milliseconds within) {
+  if (end_ > at_) return true;
+  pollfd one{fd_, POLLIN, 0};
+  return poll(&one, 1, static_cast<int>(within.count())) > 0;
 }
 
 std::string_view Socket::ReadLine() {

@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_TESTS_BENCH_PEERS_SOCKET_H_
 #define CONCLAVE_TESTS_BENCH_PEERS_SOCKET_H_
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -22,6 +23,8 @@ class Socket {
 
   // All of it, and nobody else's bytes between.
   void Write(std::string_view bytes);
+  // Whether anything can be read, or can be within this time.
+  bool Readable(std::chrono::milliseconds within);
   // The next line, without its end; valid until the next read.
   std::string_view ReadLine();
   // The next so many bytes, and the CR LF behind them, which is left out; valid as above.

@@ -31,6 +31,18 @@ TEST(SocketTest, LinesAndCountedBytesInTurn) {
   EXPECT_EQ(pair.near->ReadLine(), "last");
 }
 
+TEST(SocketTest, ToldWhetherThereIsAnything) {
+  Pair pair;
+  EXPECT_FALSE(pair.near->Readable(std::chrono::milliseconds(0)));
+  pair.far->Write("a\r\nb\r\n");
+  EXPECT_TRUE(pair.near->Readable(std::chrono::milliseconds(0)));
+  EXPECT_EQ(pair.near->ReadLine(), "a");
+  // Read from the connection already, and not taken.
+  EXPECT_TRUE(pair.near->Readable(std::chrono::milliseconds(0)));
+  EXPECT_EQ(pair.near->ReadLine(), "b");
+  EXPECT_FALSE(pair.near->Readable(std::chrono::milliseconds(0)));
+}
+
 TEST(SocketTest, ALinesEndMayComeInTwo) {
   Pair pair;
   pair.far->Write("one\r");
