@@ -15,6 +15,19 @@ from processes import ProgramFailed, cpu_seconds, end, resident_mib, wait_until
 GAP_THRESHOLD_MS = 50
 
 
+# Acknowledged in every partition before the next kill: no gap reaches from one kill to another.
+RECORDS_BETWEEN_KILLS = 50
+
+
+def _wait_until_all_flows(cluster, topic):
+    """All copies are in sync, and every partition takes records again."""
+    cluster.wait_until_whole(topic, 3)
+    before = {p["partition"]: p["high_watermark"] for p in cluster.partitions(topic)}
+    wait_until(lambda: all((p["high_watermark"] or 0) >= before[p["partition"]] +
+                           RECORDS_BETWEEN_KILLS for p in cluster.partitions(topic)),
+               f"every partition of topic {topic} takes records")
+
+
 def leader_kills(context):
     """Kills the leader of partition 0 with -9, again and again, each time once all is whole."""
     kills = context.amount(4, 2)
@@ -32,7 +45,7 @@ def leader_kills(context):
                                     f"{process.communicate()[0]}")
             killed_at = []
             for _ in range(kills):
-                cluster.wait_until_whole("killed", 3)
+                _wait_until_all_flows(cluster, "killed")
                 leader = cluster.partitions("killed")[0]["leader"]
                 name = f"broker-{leader}"
                 pid = cluster.pids()[name]
@@ -41,7 +54,7 @@ def leader_kills(context):
                 wait_until(lambda dead=leader: cluster.partitions("killed")[0]["leader"]
                            not in (dead, -1), f"another leader than {name}", timeout=30)
                 cluster.restart(name)
-            cluster.wait_until_whole("killed", 3)
+            _wait_until_all_flows(cluster, "killed")
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=600)
         finally:

@@ -47,6 +47,13 @@ void NatsConnection::AppendPublish(std::string_view subject, std::string_view re
 
 NatsConnection::Message NatsConnection::Next() {
   for (;;) {
+    const Message message = Take();
+    if (!StartsWith(message.subject, kReplies)) return message;
+  }
+}
+
+NatsConnection::Message NatsConnection::Take() {
+  for (;;) {
     const std::string_view line = socket_.ReadLine();
     if (line == "PING") {
       socket_.Write("PONG\r\n");
@@ -77,7 +84,7 @@ std::optional<nlohmann::json> NatsConnection::Request(std::string_view subject,
   AppendPublish(subject, reply, request.is_null() ? "" : request.dump(), out);
   Write(out);
   while (socket_.Readable(kAnswerTimeout)) {
-    const Message message = Next();
+    const Message message = Take();
     if (message.subject == reply) return nlohmann::json::parse(message.body);
   }
   return std::nullopt;

@@ -29,7 +29,7 @@ class NatsConnection {
                             std::string& out);
   void Write(std::string_view bytes) { socket_.Write(bytes); }
 
-  // The next message to any subscription.
+  // The next message to any subscription but for answers to requests, which come late sometimes.
   Message Next();
   // Asks, and returns the answer; {"error": ...} with code 503 where nobody answers the subject.
   // None where no answer came for a second, as from servers that have no leader yet. Nothing else
@@ -37,6 +37,9 @@ class NatsConnection {
   std::optional<nlohmann::json> Request(std::string_view subject, const nlohmann::json& request);
 
  private:
+  // The next message of all.
+  Message Take();
+
   Socket socket_;
   int subscriptions_ = 0;
   // So that an answer that comes late is not taken for another's.
