@@ -27,7 +27,8 @@ server, or a majority of three, without a sync (it syncs every two minutes); one
 messages under way, over one stream and over six, of which the better counts. Redis Streams: one
 server without replicas, XADD pipelined with 4,000 under way; `everysec` answers before a sync,
 `always` after it. Kafka: three brokers and three controllers, acks=all, which does not sync; its
-own tool, whose latencies count from sending. Load for NATS and Redis comes from C++ programs that
+own tool, whose latencies count from sending and include its own warming up; one burst comes before
+the one that counts. Load for NATS and Redis comes from C++ programs that
 speak their protocols over bare sockets (`tests/bench/peers`).
 """
 
