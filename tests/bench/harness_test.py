@@ -4,13 +4,13 @@ import os
 import sys
 import unittest
 
-import test_main
-
-sys.path.insert(0, os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
-                                "tests/bench/harness"))
+for folder in ("tests/integration", "tests/bench/harness"):
+    sys.path.insert(0, os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
+                                    folder))
 import plot  # noqa: E402
 import report  # noqa: E402
 import targets  # noqa: E402
+import test_main  # noqa: E402
 
 
 def line(target, figures):
@@ -31,6 +31,8 @@ class TargetsTest(unittest.TestCase):
     def test_a_peer_counts_at_its_best(self):
         self.assertEqual(targets.ratio("a", ["one", "six"])(
             {"a": [[0, 100]], "one": [[0, 10]], "six": [[0, 20]]}), [5])
+        self.assertEqual(targets.ratio("a", ["one", "six"], best=min)(
+            {"a": [[0, 100]], "one": [[0, 10]], "six": [[0, 20]]}), [10])
 
     def test_both_senses(self):
         for sense, met in ((">=", False), ("<=", True)):

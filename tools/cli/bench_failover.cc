@@ -23,6 +23,7 @@ struct FailoverArguments : BenchArguments {
   int seconds = 60;
   int threshold_ms = 50;
   std::optional<int32_t> partition;
+  bool announce = false;
 };
 
 // Set by SIGINT and SIGTERM: the measurement ends early, and is reported.
@@ -87,7 +88,9 @@ class FailoverRun {
       return;
     }
     // For who kills: from here on it is measured.
-    if (measured_.records == 0) std::cerr << "conclave: records are acknowledged" << std::endl;
+    if (arguments_.announce && measured_.records == 0) {
+      std::cerr << "conclave: records are acknowledged" << std::endl;
+    }
     const int32_t partition = delivery.partition.partition.value();
     gaps_.Acknowledged(partition, session_.clock().Now(), session_.clock().WallNow());
     places_[number] = {partition, delivery.offset.value()};
@@ -210,6 +213,8 @@ void AddBenchFailoverCommand(CLI::App* bench, const Globals& globals, Run& run) 
       ->capture_default_str();
   command->add_option("--partition", arguments->partition, "This one alone (default: all in turn)")
       ->check(CLI::Range(0, 1'000'000));
+  command->add_flag("--announce", arguments->announce,
+                    "Say on stderr when the first record is acknowledged: for who kills nodes");
   command->callback([&globals, &run, arguments] {
     run = [&globals, arguments] { return BenchFailover(globals, *arguments); };
   });

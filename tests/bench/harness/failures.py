@@ -35,7 +35,7 @@ def leader_kills(context):
         cluster.create("killed")
         command = cluster.bench_command(
             "failover", "--topic", "killed", "--rate", 1200, "--seconds", 3600,
-            "--threshold-ms", GAP_THRESHOLD_MS, "--record-size", RECORD)
+            "--threshold-ms", GAP_THRESHOLD_MS, "--record-size", RECORD, "--announce")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         try:

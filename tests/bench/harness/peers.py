@@ -83,10 +83,11 @@ def nats(context):
         output = load("nats R3 one in flight", server, 3, 1, "--window", 1, "--messages",
                       context.amount(5000, 1000))
         context.add("nats.ack_r3_one_p50_us", output["ack_us"]["p50"])
-    with _nats_servers(context, 3) as server:
-        output = load("nats R3 1,000/s", server, 3, 6, "--rate", 1000, "--messages",
-                      context.amount(10000, 3000))
-        context.add("nats.ack_r3_1000_p50_us", output["ack_us"]["p50"])
+    for streams in (1, 6):
+        with _nats_servers(context, 3) as server:
+            output = load(f"nats R3 1,000/s, {streams} streams", server, 3, streams, "--rate", 1000,
+                          "--messages", context.amount(10000, 3000))
+            context.add(f"nats.ack_r3_{streams}_streams_1000_p50_us", output["ack_us"]["p50"])
     with _nats_servers(context, 3) as server:
         output = load("nats R3 1,000/s consumed", server, 3, 6, "--rate", 1000, "--messages",
                       context.amount(10000, 3000), "--end-to-end")

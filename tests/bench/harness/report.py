@@ -33,6 +33,25 @@ speak their protocols over bare sockets (`tests/bench/peers`).
 """
 
 
+# What, how many copies, what an acknowledgement says, and the figures of throughput and of latency.
+SIDE_BY_SIDE = [
+    ("Conclave", "3", "in all in-sync logs", "conclave.produce_rf3_replicated_1m_mb",
+     "conclave.ack_replicated_1000_p50_us"),
+    ("Conclave", "3", "synced by all in sync", "conclave.produce_rf3_fsync_1m_mb",
+     "conclave.ack_fsync_1000_p50_us"),
+    ("Conclave", "1", "in the log", "conclave.produce_rf1_1m_mb", None),
+    ("NATS R3, 1 stream", "3", "written by a majority", "nats.produce_r3_1_streams_mb",
+     "nats.ack_r3_1_streams_1000_p50_us"),
+    ("NATS R3, 6 streams", "3", "written by a majority", "nats.produce_r3_6_streams_mb",
+     "nats.ack_r3_6_streams_1000_p50_us"),
+    ("NATS R1", "1", "written", "nats.produce_r1_mb", None),
+    ("Redis, everysec", "1", "taken", "redis.produce_everysec_mb",
+     "redis.ack_everysec_1000_p50_us"),
+    ("Redis, always", "1", "synced", "redis.produce_always_mb", "redis.ack_always_1000_p50_us"),
+    ("Kafka", "3", "in all in-sync logs", "kafka.produce_rf3_mb", "kafka.ack_1000_p50_us"),
+]
+
+
 def _number(value):
     if value is None:
         return "-"
@@ -75,6 +94,21 @@ def _figures(figures):
     return out
 
 
+def _side_by_side(figures):
+    out = [_row("log", "copies", "acknowledged means", "MB/s", "ack p50 at 1,000/s"),
+           _row(*["---"] * 5)]
+
+    def median(name, scale=1.0):
+        values = [v * scale for _, v in figures.get(name, [])]
+        return statistics.median(values) if values else None
+
+    for what, copies, meaning, throughput, latency in SIDE_BY_SIDE:
+        p50 = median(latency, 1e-3)
+        out.append(_row(what, copies, meaning, _number(median(throughput)),
+                        "-" if p50 is None else f"{_number(p50)} ms"))
+    return out
+
+
 def _noise(shares):
     out = [_row("round", "stolen by the host", "busy"), _row(*["---"] * 3)]
     for number, parts in sorted(shares.items()):
@@ -99,6 +133,8 @@ def page(run):
             "`tests/bench/run --docs` wrote this page; [How to measure](#how-to-measure).", "",
             "![Each target against its measured median](benchmarks.svg)", "", "## Targets", ""]
     out += _targets(lines, run["notes"])
+    out += ["", "## Side by side", "", "One producer, records of 1 KiB; - is not measured.", ""]
+    out += _side_by_side(run["figures"])
     out += ["", "## How it was measured", "", HOW]
     out += ["## The machine", ""]
     out += [f"- {what}: {value}" for what, value in run["machine"].items() if value]
@@ -114,6 +150,6 @@ def page(run):
             "tests/bench/run --docs --json benchmarks.json # five rounds, on a quiet machine",
             "tests/bench/run --quick                       # a short look at everything",
             "tests/bench/run --only ceilings,produce       # some parts",
-            "tests/bench/run --kafka kafka/libs            # with Kafka, from the jars of a release",
+            "tests/bench/run --kafka kafka/libs            # with Kafka, from a release's jars",
             "```", ""]
     return "\n".join(out)

@@ -41,8 +41,8 @@ def worst(name):
     return greatest
 
 
-def ratio(above, below, scale=1.0):
-    """`below`: a name, or names of which the greatest counts: the peer at its best."""
+def ratio(above, below, scale=1.0, best=max):
+    """`below`: a name, or names of which the best counts, as of a peer that is run in two ways."""
     names = [below] if isinstance(below, str) else below
 
     def of(figures):
@@ -52,7 +52,7 @@ def ratio(above, below, scale=1.0):
             others = [_by_round(figures, name).get(number) for name in names]
             others = [o for o in others if o]
             if others:
-                quotients.append(measured / max(others) * scale)
+                quotients.append(measured / best(others) * scale)
         return quotients
     return of
 
@@ -75,6 +75,7 @@ def _synced_ack(one):
 
 
 NATS_R3 = ["nats.produce_r3_1_streams_mb", "nats.produce_r3_6_streams_mb"]
+NATS_R3_ACKS = ["nats.ack_r3_1_streams_1000_p50_us", "nats.ack_r3_6_streams_1000_p50_us"]
 APPEND = "ceiling.append_256k_mb"
 
 TARGETS = [
@@ -105,7 +106,7 @@ TARGETS = [
     Target("Latency (p50)", "Ack, 3 copies, replicated, 1,000/s: times an echo paced alike",
            ratio("conclave.ack_replicated_1000_p50_us", "ceiling.echo_1000_p50_us"), "<=", 3),
     Target("Latency (p50)", "Ack, 3 copies, replicated, 1,000/s: times NATS R3 at that rate",
-           ratio("conclave.ack_replicated_1000_p50_us", "nats.ack_r3_1000_p50_us"), "<=", 1),
+           ratio("conclave.ack_replicated_1000_p50_us", NATS_R3_ACKS, best=min), "<=", 1),
     Target("Latency (p50)", "Ack, 3 copies, fsync, one in flight: of 3.5 ECHO and 1.5 fdatasync",
            of_bound("conclave.ack_fsync_one_p50_us", _synced_ack), "<=", 1),
     Target("Latency (p50)", "Ack, 3 copies, fsync, 1,000/s over 6 partitions",
