@@ -91,7 +91,8 @@ class LatencyRun {
     record.partition = partitions_[number % partitions_.size()];
     record.value = records_.Make(number);
     DeliveryDone done = [this, number](const Delivery& delivery) { Delivered(number, delivery); };
-    // Waiting for room is for the pacer alone: in a closed loop there is always some.
+    // Waiting for room is for the pacer alone: the executor, which makes room, must not wait for
+    // it.
     const absl::Status taken = arguments_.rate > 0
                                    ? session_.Send(std::move(record), std::move(done))
                                    : session_.producer().Send(std::move(record), std::move(done));
