@@ -26,6 +26,12 @@ JVM = ["-Xmx1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
        "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"]
 
 
+def version(directory):
+    """By the name of the clients' jar, or None."""
+    names = [os.path.basename(p) for p in glob.glob(os.path.join(directory, "kafka-clients-*.jar"))]
+    return names[0][len("kafka-clients-"):-len(".jar")] if names else None
+
+
 class Kafka:
     def __init__(self, context):
         if not context.kafka:

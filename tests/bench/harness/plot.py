@@ -26,7 +26,7 @@ def svg(lines, title):
            '<rect width="100%" height="100%" fill="#ffffff"/>',
            f'<text x="12" y="22" font-size="15" font-weight="bold">{escape(title)}</text>',
            '<text x="12" y="42" fill="#555555">Median against the target (1 = just met, longer is '
-           'better); whiskers: least and most of all rounds</text>']
+           'better; cut at 3); whiskers: least and most of all rounds</text>']
     for tick in (0, 1, 2, 3):
         x = _x(tick)
         colour = "#222222" if tick == 1 else "#dddddd"

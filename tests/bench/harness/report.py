@@ -111,7 +111,8 @@ def _side_by_side(figures):
 
 def _noise(shares):
     out = [_row("round", "stolen by the host", "busy"), _row(*["---"] * 3)]
-    for number, parts in sorted(shares.items()):
+    # Numbers come back from JSON as words.
+    for number, parts in sorted((int(n), parts) for n, parts in shares.items()):
         steal = [s["steal_percent"] for s in parts.values()]
         busy = [s["busy_percent"] for s in parts.values()]
         out.append(_row(str(number + 1),
@@ -150,6 +151,7 @@ def page(run):
             "tests/bench/run --docs --json benchmarks.json # five rounds, on a quiet machine",
             "tests/bench/run --quick                       # a short look at everything",
             "tests/bench/run --only ceilings,produce       # some parts",
+            "tests/bench/run --docs --from benchmarks.json # the page of an earlier run",
             "tests/bench/run --kafka kafka/libs            # with Kafka, from a release's jars",
             "```", ""]
     return "\n".join(out)

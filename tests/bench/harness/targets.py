@@ -95,8 +95,7 @@ TARGETS = [
            ratio("conclave.produce_rf3_fsync_1m_mb", NATS_R3), ">=", 4),
     Target("Throughput", "Consume from the page cache, decoded: share of PULL",
            ratio("conclave.consume_mb", "ceiling.pull_mb"), ">=", 0.5),
-    Target("Throughput", "100-byte records, 1 copy: of 2.5 M/s where APPEND is 800 MB/s, in "
-           "proportion",
+    Target("Throughput", "100-byte records, 1 copy: of 2.5 M/s at an APPEND of 800 MB/s",
            ratio("conclave.produce_100b_per_second", APPEND, 800 / 2.5e6), ">=", 1),
     Target("Throughput", "1,000 partitions, replicated, keys over all: share of 6 partitions",
            ratio("conclave.produce_1000_partitions_mb", "conclave.produce_6_partitions_mb"),
