@@ -267,7 +267,7 @@ class DataCliTest(unittest.TestCase):
         self.assertEqual(wrote["records"], 20000)
         self.assertEqual(wrote["bytes"], 2000000)
         self.assertTrue(wrote["verified"])
-        self.assertEqual(set(wrote["latency_us"]), {"p50", "p99", "p99.9", "max"})
+        self.assertEqual(set(wrote["latency_us"]), {"p50", "p90", "p99", "p99.9", "max"})
         read = json.loads(self.cli("bench", "consume", *common).stdout)
         self.assertEqual(read["content_hash"], wrote["content_hash"])
         self.assertEqual(read["records"], 20000)
@@ -278,6 +278,27 @@ class DataCliTest(unittest.TestCase):
         self.assertIn(b"CORRUPT_MESSAGE", self.cli(
             "bench", "consume", "--topic", "t", "--records", 50000, "--record-size", 100,
             "--seed", 5, code=1).stderr)
+
+    def test_bench_latency_and_failover_read_back_what_they_wrote(self):
+        common = ["--topic", "t", "--record-size", 100, "--output", "json"]
+        for seed, pace in ((6, ["--in-flight", 1]), (7, ["--rate", 2000])):
+            for extra in ([], ["--end-to-end"]):
+                seed += 10
+                out = json.loads(self.cli("bench", "latency", "--records", 200, "--warm-up", 20,
+                                          "--seed", seed, *pace, *extra, *common).stdout)
+                self.assertEqual(out["records"], 220)
+                self.assertTrue(out["verified"])
+                self.assertGreater(out["ack_us"]["p50"], 0)
+                self.assertEqual("end_to_end_us" in out, bool(extra))
+                self.assertEqual("late_us" in out, "--rate" in pace)
+        out = json.loads(self.cli("bench", "failover", "--rate", 500, "--seconds", 1, "--seed", 8,
+                                  *common).stdout)
+        self.assertEqual(out["acknowledged"], out["sent"])
+        self.assertGreater(out["longest_gap"]["ms"], 0)
+        self.assertTrue(out["verified"])
+        self.cli("bench", "latency", "--topic", "t", "--rate", 5, "--in-flight", 2, code=2)
+        self.assertIn(b"no partition", self.cli("bench", "latency", "--topic", "one",
+                                                "--partition", 4, code=1).stderr)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,11 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// Of all but the check itself.
+uint32_t CrcOf(std::string_view value) {
+  return ExtendCrc32c(Crc32c(value.substr(0, 16)), value.substr(kBenchRecordMin));
+}
+
 }  // namespace
 
 BenchRecords::BenchRecords(uint64_t seed, size_t record_bytes)
@@ -39,26 +44,33 @@ BenchRecords::BenchRecords(uint64_t seed, size_t record_bytes)
   for (size_t i = kPadBytes; i < pad_.size(); ++i) pad_[i] = pad_[i - kPadBytes];
 }
 
-void BenchRecords::Fill(uint64_t number, char* out) const {
-  StoreBigEndian(seed_, out);
-  StoreBigEndian(number, out + 8);
-  const size_t rest = record_bytes_ - kBenchRecordMin;
-  std::memcpy(out + kBenchRecordMin, pad_.data() + Mix(number ^ seed_) % kPadBytes, rest);
-  const uint32_t crc = ExtendCrc32c(Crc32c(std::string_view(out, 16)),
-                                    std::string_view(out + kBenchRecordMin, rest));
-  StoreBigEndian(crc, out + 16);
+std::string_view BenchRecords::PadOf(uint64_t number) const {
+  return std::string_view(pad_).substr(Mix(number ^ seed_) % kPadBytes,
+                                       record_bytes_ - kBenchRecordMin);
 }
 
 std::string BenchRecords::Make(uint64_t number) const {
   std::string value(record_bytes_, '\0');
-  Fill(number, value.data());
+  char* const out = value.data();
+  const std::string_view pad = PadOf(number);
+  StoreBigEndian(seed_, out);
+  StoreBigEndian(number, out + 8);
+  std::memcpy(out + kBenchRecordMin, pad.data(), pad.size());
+  StoreBigEndian(CrcOf(value), out + 16);
   return value;
 }
 
-std::optional<uint64_t> BenchRecords::Check(std::string_view value) const {
+std::optional<uint64_t> BenchRecords::NumberOf(std::string_view value) const {
   if (value.size() != record_bytes_) return std::nullopt;
-  const auto number = LoadBigEndian<uint64_t>(value.data() + 8);
-  if (value != Make(number)) return std::nullopt;
+  if (LoadBigEndian<uint64_t>(value.data()) != seed_) return std::nullopt;
+  return LoadBigEndian<uint64_t>(value.data() + 8);
+}
+
+std::optional<uint64_t> BenchRecords::Check(std::string_view value) const {
+  const auto number = NumberOf(value);
+  if (!number) return std::nullopt;
+  if (LoadBigEndian<uint32_t>(value.data() + 16) != CrcOf(value)) return std::nullopt;
+  if (value.substr(kBenchRecordMin) != PadOf(*number)) return std::nullopt;
   return number;
 }
 
@@ -70,19 +82,6 @@ std::string ContentHash::text() const {
   char text[17];
   std::snprintf(text, sizeof text, "%016" PRIx64, sum_);
   return text;
-}
-
-Percentiles::Percentiles(std::vector<uint64_t>& samples) {
-  if (samples.empty()) return;
-  std::sort(samples.begin(), samples.end());
-  // The least sample that so many of a thousand do not exceed.
-  const auto at = [&](size_t per_mille) {
-    return samples[std::min(samples.size() - 1, (samples.size() * per_mille + 999) / 1000 - 1)];
-  };
-  p50 = at(500);
-  p99 = at(990);
-  p999 = at(999);
-  max = samples.back();
 }
 
 }  // namespace conclave::tools

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 // Records of the benchmark, which follow from a seed and their number alone, so that whoever reads
 // them back knows what they must be.
@@ -25,9 +24,12 @@ class BenchRecords {
 
   // The number of a value made under this seed and size; nullopt if a single bit differs.
   std::optional<uint64_t> Check(std::string_view value) const;
+  // The number that a value names, looking at no more than seed and size; nullopt if these differ.
+  std::optional<uint64_t> NumberOf(std::string_view value) const;
 
  private:
-  void Fill(uint64_t number, char* out) const;
+  // What follows the check in record `number`.
+  std::string_view PadOf(uint64_t number) const;
 
   const uint64_t seed_;
   const size_t record_bytes_;
@@ -44,15 +46,6 @@ class ContentHash {
 
  private:
   uint64_t sum_ = 0;
-};
-
-// Of the samples, in their unit; 0 where there are none. Sorts them.
-struct Percentiles {
-  explicit Percentiles(std::vector<uint64_t>& samples);
-  uint64_t p50 = 0;
-  uint64_t p99 = 0;
-  uint64_t p999 = 0;
-  uint64_t max = 0;
 };
 
 }  // namespace conclave::tools

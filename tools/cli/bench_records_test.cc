@@ -27,6 +27,15 @@ TEST(BenchRecordsTest, EveryBitCounts) {
   EXPECT_EQ(BenchRecords(7, kBenchRecordMin).Check(BenchRecords(7, kBenchRecordMin).Make(9)), 9u);
 }
 
+TEST(BenchRecordsTest, NumbersAreReadWithoutTheContent) {
+  const BenchRecords records(7, 60);
+  std::string value = records.Make(3);
+  value.back() ^= 1;
+  EXPECT_EQ(records.NumberOf(value), 3u);
+  EXPECT_EQ(records.NumberOf(value.substr(1)), std::nullopt);
+  EXPECT_EQ(BenchRecords(8, 60).NumberOf(value), std::nullopt);
+}
+
 TEST(ContentHashTest, IsOfTheSetAndNotOfItsOrder) {
   ContentHash a;
   a.Add("one");
@@ -39,20 +48,6 @@ TEST(ContentHashTest, IsOfTheSetAndNotOfItsOrder) {
   b.Add("one");
   EXPECT_NE(a, b);
   EXPECT_EQ(a.text().size(), 16u);
-}
-
-TEST(PercentilesTest, AreSamples) {
-  std::vector<uint64_t> none;
-  EXPECT_EQ(Percentiles(none).max, 0u);
-  std::vector<uint64_t> one = {5};
-  EXPECT_EQ(Percentiles(one).p999, 5u);
-  std::vector<uint64_t> thousand;
-  for (uint64_t i = 1000; i > 0; --i) thousand.push_back(i);
-  const Percentiles p(thousand);
-  EXPECT_EQ(p.p50, 500u);
-  EXPECT_EQ(p.p99, 990u);
-  EXPECT_EQ(p.p999, 999u);
-  EXPECT_EQ(p.max, 1000u);
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ class DataSession {
 
   const std::vector<std::string>& bootstrap() const { return bootstrap_; }
   const Clock& clock() const { return clock_; }
+  Duration timeout() const { return timeout_; }
+  // Where callbacks of producer and consumer come.
+  Executor& executor() { return executor_; }
 
   // Each once; `options` without bootstrap.
   Producer& MakeProducer(ProducerOptions options);
@@ -68,6 +71,8 @@ class DataSession {
 
   // --- Of the producer
 
+  // Made before.
+  Producer& producer() { return *producer_; }
   // Sends; waits for room in its buffer where there is none.
   absl::Status Send(ProducerRecord record, DeliveryDone done);
   // Returns when everything sent is done.
