@@ -41,7 +41,7 @@ class RemovalWorkload {
   bool running_ = false;
   int open_ = 0;
   uint64_t done_ = 0;
-  // By partition: the greatest log start that was answered.
+  // By partition: before which offset records were deleted.
   std::vector<Offset> removed_;
 };
 
