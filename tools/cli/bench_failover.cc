@@ -211,8 +211,7 @@ void AddBenchFailoverCommand(CLI::App* bench, const Globals& globals, Run& run) 
       ->add_option("--threshold-ms", arguments->threshold_ms, "Gaps from this length on are listed")
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();
-  command->add_option("--partition", arguments->partition, "This one alone (default: all in turn)")
-      ->check(CLI::Range(0, 1'000'000));
+  AddPartitionOption(command, arguments->partition);
   command->add_flag("--announce", arguments->announce,
                     "Say on stderr when the first record is acknowledged: for who kills nodes");
   command->callback([&globals, &run, arguments] {

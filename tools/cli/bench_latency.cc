@@ -251,8 +251,7 @@ void AddBenchLatencyCommand(CLI::App* bench, const Globals& globals, Run& run) {
       ->add_option("--warm-up", arguments->warm_up,
                    "Records sent before, which do not count (default: a tenth of --records)")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1'000'000'000}));
-  command->add_option("--partition", arguments->partition, "This one alone (default: all in turn)")
-      ->check(CLI::Range(0, 1'000'000));
+  AddPartitionOption(command, arguments->partition);
   command->add_flag("--end-to-end", arguments->end_to_end,
                     "Consume at the same time, and measure that as well");
   command->add_flag("--no-verify", arguments->no_verify, "Do not read back");

@@ -154,6 +154,11 @@ void AddAcksOption(CLI::App* command, BenchArguments& arguments) {
       ->capture_default_str();
 }
 
+void AddPartitionOption(CLI::App* command, std::optional<int32_t>& partition) {
+  command->add_option("--partition", partition, "This one alone (default: all in turn)")
+      ->check(CLI::Range(0, 1'000'000));
+}
+
 absl::StatusOr<PartitionOffsets> EndsOf(DataSession& session, const std::string& topic) {
   const auto partitions = session.Partitions(topic);
   if (!partitions.ok()) return partitions.status();

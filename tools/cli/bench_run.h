@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct BenchArguments {
 CLI::App* AddBenchVerb(CLI::App* bench, const char* verb, const char* help,
                        BenchArguments& arguments);
 void AddAcksOption(CLI::App* command, BenchArguments& arguments);
+void AddPartitionOption(CLI::App* command, std::optional<int32_t>& partition);
 
 // Where a record was stored, as its acknowledgement said. Partition -1: it was not acknowledged.
 struct Place {

@@ -4,6 +4,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -88,6 +89,40 @@ class PullReader : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   bool done_ = false;
 };
 
+// What becomes of so many unary calls, from whatever threads answer them.
+class Tally {
+ public:
+  explicit Tally(uint64_t messages) : messages_(messages), begun_(clock_.Now()) {}
+
+  const SystemClock& clock() const { return clock_; }
+  MonotonicTime begun() const { return begun_; }
+
+  void Took(Duration took) {
+    std::lock_guard lock(mutex_);
+    outcome_.latency.Add(static_cast<uint64_t>(took.nanoseconds()));
+    if (++done_ == messages_) changed_.notify_all();
+  }
+
+  // Once all are done.
+  Outcome Await(size_t bytes) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_ == messages_; });
+    outcome_.seconds = (clock_.Now() - begun_).seconds();
+    outcome_.messages = messages_;
+    outcome_.bytes = messages_ * bytes;
+    return std::move(outcome_);
+  }
+
+ private:
+  const SystemClock clock_;
+  const uint64_t messages_;
+  const MonotonicTime begun_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t done_ = 0;
+  Outcome outcome_;
+};
+
 }  // namespace
 
 Client::Client(const std::string& target) {
@@ -100,74 +135,46 @@ Client::Client(const std::string& target) {
 }
 
 Outcome Client::Closed(const char* method, size_t bytes, size_t in_flight, uint64_t messages) {
-  const SystemClock clock;
   const Payload payload(bytes);
   grpc::GenericStub stub(channel_);
-  Outcome outcome;
-  std::mutex mutex;
-  std::condition_variable changed;
   std::vector<Call> calls(in_flight);
-  uint64_t started = 0;
-  uint64_t done = 0;
+  std::atomic<uint64_t> started{0};
+  Tally tally(messages);
   std::function<void(Call*)> start = [&](Call* call) {
-    {
-      std::lock_guard lock(mutex);
-      if (started == messages) return;
-      ++started;
-    }
+    if (started++ >= messages) return;
     call->context = std::make_unique<grpc::ClientContext>();
     call->request = payload.Message();
-    const MonotonicTime sent = clock.Now();
+    const MonotonicTime sent = tally.clock().Now();
     stub.UnaryCall(call->context.get(), method, grpc::StubOptions(), &call->request,
                    &call->response, [&, call, sent](const grpc::Status& status) {
                      DieUnless(status, method);
-                     const Duration took = clock.Now() - sent;
+                     const Duration took = tally.clock().Now() - sent;
                      start(call);
-                     std::lock_guard lock(mutex);
-                     outcome.latency.Add(static_cast<uint64_t>(took.nanoseconds()));
-                     if (++done == messages) changed.notify_all();
+                     tally.Took(took);
                    });
   };
-  const MonotonicTime begun = clock.Now();
   for (Call& call : calls) start(&call);
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return done == messages; });
-  outcome.seconds = (clock.Now() - begun).seconds();
-  outcome.messages = messages;
-  outcome.bytes = messages * bytes;
-  return outcome;
+  return tally.Await(bytes);
 }
 
 Outcome Client::Paced(const char* method, size_t bytes, double per_second, uint64_t messages) {
-  const SystemClock clock;
   const Payload payload(bytes);
   grpc::GenericStub stub(channel_);
-  Outcome outcome;
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t done = 0;
-  const MonotonicTime begun = clock.Now();
+  Tally tally(messages);
   tools::RunPaced(
-      clock, tools::SystemSleep(), tools::Schedule(begun, per_second), messages,
+      tally.clock(), tools::SystemSleep(), tools::Schedule(tally.begun(), per_second), messages,
       [&](uint64_t, MonotonicTime due) {
         auto* call = new Call{std::make_unique<grpc::ClientContext>(), payload.Message(), {}};
         stub.UnaryCall(call->context.get(), method, grpc::StubOptions(), &call->request,
                        &call->response, [&, call, due](const grpc::Status& status) {
                          DieUnless(status, method);
-                         const Duration took = clock.Now() - due;
+                         const Duration took = tally.clock().Now() - due;
                          delete call;
-                         std::lock_guard lock(mutex);
-                         outcome.latency.Add(static_cast<uint64_t>(took.nanoseconds()));
-                         if (++done == messages) changed.notify_all();
+                         tally.Took(took);
                        });
         return true;
       });
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return done == messages; });
-  outcome.seconds = (clock.Now() - begun).seconds();
-  outcome.messages = messages;
-  outcome.bytes = messages * bytes;
-  return outcome;
+  return tally.Await(bytes);
 }
 
 Outcome Client::Pull(size_t bytes, uint64_t messages) {

@@ -6,7 +6,8 @@ import os
 import sys
 
 from context import MIB, RECORD
-from processes import run_json, wait_until
+from processes import run_json
+from waiting import wait_until
 
 BENCH_TIMEOUT_S = 1800
 
@@ -46,7 +47,7 @@ class Running:
         wait_until(lambda: all(p["leader"] > 0 and p["high_watermark"] is not None and
                                len(p["isr"]) == copies for p in self.partitions(topic)),
                    f"every partition of topic {topic} is led, with {copies} replicas in sync",
-                   timeout=timeout, interval=0.1)
+                   timeout=timeout)
 
     def burst(self, what, mib, copies, *arguments):
         """A bench that writes so much at once."""

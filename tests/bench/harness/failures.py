@@ -9,7 +9,8 @@ import time
 
 from cluster import started
 from context import RECORD
-from processes import ProgramFailed, cpu_seconds, end, resident_mib, wait_until
+from processes import ProgramFailed, cpu_seconds, end, resident_mib
+from waiting import span, wait_until
 
 # Gaps below this are not told apart from the rate's own.
 GAP_THRESHOLD_MS = 50
@@ -133,7 +134,7 @@ def _cpu_percent(pids, seconds):
     pids = list(pids)
     before = sum(cpu_seconds(pid) for pid in pids)
     begun = time.monotonic()
-    time.sleep(seconds)
+    span(seconds)
     return 100 * (sum(cpu_seconds(pid) for pid in pids) - before) / (time.monotonic() - begun)
 
 
@@ -144,8 +145,7 @@ def footprint(context):
         everyone = cluster.pids()
         # What starting costs is over.
         wait_until(lambda: _cpu_percent(everyone.values(), 1) < STARTED_PERCENT,
-                   f"the cluster uses less than {STARTED_PERCENT} % of a core after its start",
-                   interval=0)
+                   f"the cluster uses less than {STARTED_PERCENT} % of a core after its start")
         context.add("conclave.idle_cpu_percent", _cpu_percent(everyone.values(), window))
         context.add("conclave.idle_broker_mib", max(resident_mib(p) for p in brokers.values()))
         # Once a run: their making takes longer than all the rest of this part.

@@ -11,7 +11,8 @@ import zipfile
 
 from context import MIB, RECORD
 from peers import NotFound
-from processes import ProgramFailed, check_alive, free_ports, listens, running, wait_until
+from processes import ProgramFailed, check_alive, free_ports, listens, running
+from waiting import wait_until
 
 MAINS = {
     "server": ["kafka.Kafka"],

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 
 from context import MIB, RECORD
-from processes import check_alive, free_ports, listens, run_json, running, wait_until
+from processes import check_alive, free_ports, listens, run_json, running
+from waiting import wait_until
 
 EXTRA_PATH = "/usr/sbin:/usr/bin:/usr/local/bin"
 WINDOW = 4000

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
 # Of a program that should end by itself.
 PROGRAM_TIMEOUT_S = 1800
@@ -20,18 +19,6 @@ class ProgramFailed(Exception):
 
 def say(*words):
     print(*words, file=sys.stderr, flush=True)
-
-
-def wait_until(condition, what, timeout=60, interval=0.02):
-    """Polls until the condition holds, and returns what it returned."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise ProgramFailed(f"not within {timeout} s: {what}")
-        time.sleep(interval)
 
 
 def run_json(*arguments, timeout=PROGRAM_TIMEOUT_S):

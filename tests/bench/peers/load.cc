@@ -22,6 +22,14 @@ nlohmann::ordered_json Microseconds(const tools::Histogram& latency) {
 
 }  // namespace
 
+void AddLoadOptions(CLI::App& app, LoadOptions& options) {
+  app.add_option("--size", options.size, "Bytes of a message");
+  app.add_option("--messages", options.messages, "How many");
+  app.add_option("--warm-up", options.warm_up, "Before, not counted");
+  app.add_option("--window", options.window, "Under way at a time");
+  app.add_option("--rate", options.rate, "Instead: an open loop of so many a second");
+}
+
 Load::Load(const LoadOptions& options)
     : options_(options), due_ns_(options.messages + options.warm_up) {}
 

@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_TESTS_BENCH_PEERS_LOAD_H_
 #define CONCLAVE_TESTS_BENCH_PEERS_LOAD_H_
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -23,6 +24,9 @@ struct LoadOptions {
   uint64_t window = 4000;
   double rate = 0;
 };
+
+// Adds an option for each.
+void AddLoadOptions(CLI::App& app, LoadOptions& options);
 
 // Sends numbered messages in a closed or an open loop, and times what becomes of them. Latencies
 // count from the moment a message was due, which in a closed loop is when it is sent.

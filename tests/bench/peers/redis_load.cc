@@ -74,11 +74,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   app.add_option("--server", arguments.server, "host:port, of a server without the key 'bench'")
       ->required();
-  app.add_option("--size", arguments.load.size, "Bytes of an entry's value");
-  app.add_option("--messages", arguments.load.messages, "How many");
-  app.add_option("--warm-up", arguments.load.warm_up, "Before, not counted");
-  app.add_option("--window", arguments.load.window, "Under way at a time");
-  app.add_option("--rate", arguments.load.rate, "Instead: an open loop of so many a second");
+  AddLoadOptions(app, arguments.load);
   CLI11_PARSE(app, argc, argv);
   return Run(arguments);
 }

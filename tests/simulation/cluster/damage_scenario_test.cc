@@ -197,8 +197,12 @@ TEST_P(DamageScenario, R23DamageThatIsRemovedIsNoneAnyMore) {
   EXPECT_TRUE(cluster_.RunUntil(kTimeout, [&] { return cluster_.StateOf("t", 0)->note.empty(); }))
       << cluster_.StateOf("t", 0)->note;
   EXPECT_EQ(cluster_.LeaderOf("t", 0), leader);
-  EXPECT_FALSE(*disk(leader).Exists(std::string(kLog) + "/known-damage") &&
-               plane().BrokerAt(leader).replicas().Find(cluster_.IdOf("t", 0))->damage());
+  // Nor does the next process find any.
+  plane().Crash(leader);
+  plane().Start(leader);
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return cluster_.LeaderOf("t", 0) == leader; }));
+  EXPECT_FALSE(plane().BrokerAt(leader).replicas().Find(cluster_.IdOf("t", 0))->damage());
+  EXPECT_FALSE(*disk(leader).Exists(std::string(kLog) + "/known-damage"));
 }
 
 TEST_P(DamageScenario, R27AMissingMiddleSegmentIsFetchedAnew) {
