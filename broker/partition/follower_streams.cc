@@ -166,6 +166,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     position.log = {Offset(proto.log_end_offset()), Offset(proto.durable_offset())};
     position.last_epoch = LeaderEpoch(proto.last_epoch());
     position.log_start = Offset(proto.log_start_offset());
+    position.begins_anew = proto.begins_anew();
     Replica* replica = owner_.partitions_.find(id);
     LeaderReplica::Answer answer =
         MakeError(v1::NOT_LEADER_OR_FOLLOWER,

@@ -170,6 +170,7 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
     position->set_durable_offset(at.log.durable.value());
     position->set_last_epoch(at.last_epoch.value());
     position->set_log_start_offset(at.log_start.value());
+    position->set_begins_anew(at.begins_anew);
   }
 
   void AddAck(const PartitionId& id, v1::FollowerMessage& message) {
@@ -217,6 +218,10 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
       if (std::holds_alternative<FollowerReplica::Nothing>(next)) refused_.erase(id);
     }
     owner_.partitions_.touch(*replica);
+    // Destroys the replica.
+    if (std::holds_alternative<FollowerReplica::Replace>(next)) {
+      return owner_.partitions_.replace(id);
+    }
     if (auto* position = std::get_if<FollowerReplica::Position>(&next)) {
       v1::FollowerMessage message;
       AddPosition(id, *position, message);

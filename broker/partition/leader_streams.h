@@ -30,6 +30,8 @@ class LeaderStreams {
   struct Partitions {
     std::function<Replica*(const PartitionId&)> find;
     std::function<void(Replica&)> touch;
+    // Another log takes the place of one that has lost records, and follows.
+    std::function<void(const PartitionId&)> replace;
   };
 
   LeaderStreams(Options options, Partitions partitions, Transport& transport, Executor& executor);

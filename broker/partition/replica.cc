@@ -24,6 +24,8 @@ Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
       damage_(log_->known_damage()),
       // What was removed was committed. A mark below would keep followers from removing it, too.
       high_watermark_(std::max(std::min(high_watermark, log_->log_end()), log_->log_start())),
+      // Above those of an earlier one, which the leader may have heard.
+      last_session_(static_cast<int64_t>(options_.life << 32)),
       shown_high_watermark_(high_watermark_) {}
 
 Replica::~Replica() = default;

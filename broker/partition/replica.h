@@ -74,6 +74,9 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // What is damaged, for people; nullopt: nothing that is known. It goes where the log starts
   // behind it, or ends before it.
   std::optional<std::string> damage() const;
+  // For what is damaged, it is to be replaced by a copy of the leader's log once that allows it.
+  void SetBeginsAnew(bool begins_anew) { begins_anew_ = begins_anew; }
+  bool begins_anew() const override { return begins_anew_; }
 
   // --- Its part
 
@@ -177,6 +180,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   TopicConfig config_;
 
   std::optional<LogDamage> damage_;
+  bool begins_anew_ = false;
   Offset high_watermark_;  // While it has no part.
   std::unique_ptr<replication::LeaderReplica> leader_;
   std::unique_ptr<replication::FollowerReplica> follower_;

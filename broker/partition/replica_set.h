@@ -171,8 +171,10 @@ class ReplicaSet {
   Replica* Heal(const PartitionId& id, const Partition& partition);
   // Opens what is left of a damaged log; nullptr: nothing can be, or the process ends.
   Replica* GiveUp(const PartitionId& id);
-  // An open log that is damaged makes room for a copy of the leader's.
-  Replica* ReplaceIfDamaged(const PartitionId& id, const Partition& partition, Replica* replica);
+  // An open log that is damaged is to make room for a copy of the leader's.
+  bool BeginsAnew(const Partition& partition, const Replica& replica) const;
+  // The leader does not count on it any more.
+  void ReplaceDamaged(const PartitionId& id);
   // No replica comes of it any more.
   void DropDamaged(const PartitionId& id, DataDirectory::Aside where);
   std::vector<PartitionId> DamagedIds() const;

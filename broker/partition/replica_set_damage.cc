@@ -75,17 +75,25 @@ Replica* ReplicaSet::GiveUp(const PartitionId& id) {
   }
 }
 
-Replica* ReplicaSet::ReplaceIfDamaged(const PartitionId& id, const Partition& partition,
-                                      Replica* replica) {
-  if (!replica->damage() || partition.leader == kNoBroker || partition.leader == options_.self ||
-      IsCounted(partition, options_.self)) {
-    return replica;
+bool ReplicaSet::BeginsAnew(const Partition& partition, const Replica& replica) const {
+  return replica.damage() && partition.leader != kNoBroker && partition.leader != options_.self &&
+         !IsCounted(partition, options_.self);
+}
+
+void ReplicaSet::ReplaceDamaged(const PartitionId& id) {
+  const Partition* partition = image_.FindPartition(id);
+  Replica* replica = Find(id);
+  if (partition == nullptr || replica == nullptr) return;
+  // What was damaged may have been removed meanwhile: then the log goes on.
+  if (BeginsAnew(*partition, *replica)) {
+    const PartitionIdentity identity = replica->identity();
+    LOG(WARNING) << replica->name() << ": is copied from broker " << partition->leader << ", for "
+                 << *replica->damage();
+    SetAside(id, DataDirectory::Aside::kDamaged);
+    checkpoints_due_ = true;
   }
-  const PartitionIdentity identity = replica->identity();
-  LOG(WARNING) << replica->name() << ": is copied from broker " << partition.leader << ", for "
-               << *replica->damage();
-  SetAside(id, DataDirectory::Aside::kDamaged);
-  return MakeAnew(identity);
+  ApplyPartition(id);
+  Report();
 }
 
 Replica* ReplicaSet::MakeAnew(const PartitionIdentity& identity) {

@@ -92,8 +92,6 @@ void ReplicaSet::ApplyPartition(const PartitionId& id) {
     replica = Heal(id, *partition);
   } else if (replica == nullptr) {
     replica = Make({topic->name, id.topic, id.index});
-  } else {
-    replica = ReplaceIfDamaged(id, *partition, replica);
   }
   if (replica == nullptr) return;
   replica->SetConfig(ResolveTopicConfig(topic->configs, partition->replicas.size()));
@@ -154,8 +152,11 @@ void ReplicaSet::SetPart(const Topic& topic, const Partition& partition, Replica
     leaders_.End(replica.id());
     replica.StandBy();
   } else {
+    const bool begins_anew = BeginsAnew(partition, replica);
     const bool same = replica.following() == partition.leader &&
-                      replica.follower()->leader_epoch() == partition.leader_epoch;
+                      replica.follower()->leader_epoch() == partition.leader_epoch &&
+                      replica.begins_anew() == begins_anew;
+    replica.SetBeginsAnew(begins_anew);
     replica.Follow(partition.leader, partition.leader_epoch);
     if (!same) leaders_.Begin(replica);
   }

@@ -194,7 +194,11 @@ void ReplicaSet::AddReplica(const PartitionIdentity& identity, std::unique_ptr<P
   options.space = &space_;
   options.on_damage = [this](const Replica& replica) {
     damaged_open_.insert(replica.id());
-    executor_.Post([this] { Report(); });
+    executor_.Post([this, id = replica.id()] {
+      // Nobody counts on one that is not in sync: it begins anew at once.
+      if (TakesPart()) ApplyPartition(id);
+      Report();
+    });
   };
   const PartitionId id{identity.topic_id, identity.partition};
   replicas_[id] = std::make_unique<Replica>(identity, std::move(log), high_watermark,

@@ -18,9 +18,11 @@ FollowerReplica::Position FollowerReplica::Begin() {
   ++session_;
   open_ = true;
   agreed_ = false;
+  begins_anew_ = log_.begins_anew();
   acknowledged_.reset();
   round_ = acknowledged_round_ = Round();
-  return {session_, leader_epoch_, log_.position(), log_.last_epoch(), log_.log_start()};
+  return {session_,          leader_epoch_,    log_.position(),
+          log_.last_epoch(), log_.log_start(), begins_anew_};
 }
 
 bool FollowerReplica::IsCurrent(Session session, LeaderEpoch leader_epoch) const {
@@ -53,6 +55,10 @@ FollowerReplica::Next FollowerReplica::OnBeginAt(Session session, LeaderEpoch le
                                                  Offset log_start,
                                                  const v1::RememberedProducers& producers) {
   if (!IsCurrent(session, leader_epoch)) return Dropped{};
+  if (begins_anew_) {
+    open_ = false;
+    return Replace{};
+  }
   if (log_start < high_watermark_) {
     open_ = false;
     return Stopped{

@@ -25,6 +25,8 @@ class FollowerLog {
   virtual EpochEnd EndOfEpoch(LeaderEpoch epoch) const = 0;
   // Durable, and it never falls.
   virtual Offset log_start() const = 0;
+  // It has lost records, and is to make room for a copy of the leader's.
+  virtual bool begins_anew() const = 0;
 
   // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
   // begun after the cut is done.
@@ -57,8 +59,10 @@ class FollowerReplica {
     LogPosition log;
     LeaderEpoch last_epoch = kNoEpoch;
     Offset log_start{};
+    bool begins_anew = false;
   };
-  // Begins anew: after a new stream to the leader. What is on its way is dropped when it comes.
+  // Positions itself anew: after a new stream to the leader. What is on its way is dropped when it
+  // comes.
   Position Begin();
 
   // From the leader. Those of another session or epoch are dropped.
@@ -77,10 +81,12 @@ class FollowerReplica {
   struct Stopped {
     absl::Status why;
   };
-  using Next = std::variant<Nothing, Dropped, Position, Stopped>;
+  // The leader does not count on this log any more: make another one, and follow with that.
+  struct Replace {};
+  using Next = std::variant<Nothing, Dropped, Position, Stopped, Replace>;
   Next OnData(Session session, LeaderEpoch leader_epoch, const Data& data);
   Next OnDivergence(Session session, LeaderEpoch leader_epoch, EpochEnd leader_end);
-  // This log has nothing that the leader's still has.
+  // This log has nothing that the leader's still has; or it begins anew, and may.
   Next OnBeginAt(Session session, LeaderEpoch leader_epoch, Offset log_start,
                  const v1::RememberedProducers& producers);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
@@ -109,6 +115,7 @@ class FollowerReplica {
   Session session_;
   bool open_ = false;  // Positioned, and not stopped.
   bool agreed_ = false;
+  bool begins_anew_ = false;  // As positioned.
   Offset high_watermark_;
   FollowerLog& log_;
   std::optional<LogPosition> acknowledged_;

@@ -30,6 +30,7 @@ class FakeLog : public FollowerLog {
     return found;
   }
   Offset log_start() const override { return start; }
+  bool begins_anew() const override { return damaged; }
   absl::Status TruncateTo(Offset end) override {
     epochs.resize(static_cast<size_t>(end.value()));
     durable = std::min(durable, end.value());
@@ -57,6 +58,7 @@ class FakeLog : public FollowerLog {
   Offset start;
   int remembered = 0;
   bool fails = false;
+  bool damaged = false;
 };
 
 class FollowerReplicaTest : public ::testing::Test {
@@ -210,6 +212,24 @@ TEST_F(FollowerReplicaTest, ALogThatEndsBeforeTheLeadersBeginsAnewThere) {
   EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(
       follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(8), {})));
   EXPECT_EQ(log_.position().end, Offset(9));
+}
+
+TEST_F(FollowerReplicaTest, ALogThatHasLostRecordsIsReplacedOnceTheLeaderSaysSo) {
+  FollowerReplica follower = Make("1122", 2);
+  EXPECT_FALSE(follower.Begin().begins_anew);
+  log_.damaged = true;
+  // Of a positioning that did not ask for it.
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Stopped>(
+      follower.OnBeginAt(Session(8), LeaderEpoch(5), Offset(0), {})));
+  const auto position = follower.Begin();
+  EXPECT_TRUE(position.begins_anew);
+  EXPECT_EQ(position.log.end, Offset(4));
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Dropped>(
+      follower.OnBeginAt(Session(8), LeaderEpoch(5), Offset(0), {})));
+  EXPECT_TRUE(std::holds_alternative<FollowerReplica::Replace>(
+      follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(0), {})));
+  EXPECT_EQ(log_.epochs, "1122") << "whoever replaces it sees to the old one";
+  EXPECT_FALSE(follower.TakeAck().has_value());
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   follower.agreed = false;
   follower.log_start = std::max(follower.log_start, position.log_start);
 
+  if (position.begins_anew) return BeginsAnew(position.follower, follower);
   const Offset log_start = log_.log_start();
   const Offset first_batch = log_.first_batch();
   // A batch is copied as a whole: nothing can go on from within one.
@@ -126,6 +127,19 @@ LeaderReplica::Answer LeaderReplica::Positioned(const Position& position, Monoto
   Acknowledged(position.follower, position.broker_epoch, position.session, position.leader_epoch,
                position.log, Round(), now);
   return Agreed{};
+}
+
+// Nobody but this leader, in this epoch, can bring the follower back among those that may lead, by
+// what it has acknowledged: once that is forgotten, the old log may go.
+LeaderReplica::Answer LeaderReplica::BeginsAnew(BrokerId broker, Follower& follower) const {
+  if (Electable().contains(broker)) {
+    return MakeError(v1::INELIGIBLE_REPLICA,
+                     absl::StrCat("broker ", broker.value(),
+                                  " is still counted on for the records that it means to drop"));
+  }
+  follower.acknowledged.reset();
+  follower.log_start = Offset();
+  return BeginAt{log_.first_batch()};
 }
 
 void LeaderReplica::Acknowledged(BrokerId broker, BrokerEpoch broker_epoch, Session session,
@@ -239,6 +253,8 @@ void LeaderReplica::TakeRecord(const PartitionState& state, MonotonicTime now) {
   proposed_.reset();
   proposal_.reset();
   attempt_unknown_ = false;
+  // What is acknowledged is so by a log that is set aside, or by one that comes after.
+  std::erase_if(followers_, [this](const auto& follower) { return !IsReplica(follower.first); });
   for (const BrokerId broker : state_.replicas) {
     if (broker == config_.self || followers_.count(broker) > 0) continue;
     followers_[broker].current_at = now;

@@ -91,15 +91,17 @@ class LeaderReplica {
     LeaderEpoch last_epoch = kNoEpoch;
     // Where its log begins.
     Offset log_start{};
+    // It has lost records, and drops its log once this leader has answered BeginAt.
+    bool begins_anew = false;
   };
   // The logs agree up to the position: sending begins there.
   struct Agreed {};
-  // They do not: the follower truncates by this and positions itself again.
-  // It ends before the leader's log begins, or has only records older than any that is left there:
-  // it drops everything and positions itself at the leader's first batch.
+  // It ends before the leader's log begins, has only records older than any that is left there, or
+  // has lost some: it drops everything and positions itself at the leader's first batch.
   struct BeginAt {
     Offset offset;
   };
+  // An EpochEnd: the logs differ, and the follower truncates by this and positions itself again.
   using Answer = std::variant<Agreed, EpochEnd, BeginAt, absl::Status>;
   Answer Positioned(const Position& position, MonotonicTime now);
 
@@ -221,6 +223,7 @@ class LeaderReplica {
   };
 
   void TakeRecord(const PartitionState& state, MonotonicTime now);
+  Answer BeginsAnew(BrokerId broker, Follower& follower) const;
   bool InIsr(BrokerId broker) const;
   bool IsReplica(BrokerId broker) const;
   // What counts of a replica's position: its durable offset (kFsync), or its end (kReplicated).

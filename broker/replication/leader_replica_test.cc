@@ -500,5 +500,52 @@ TEST_F(LeaderReplicaTest, AFollowerThatHasWhatWasDeletedDoesNotJoinTheIsr) {
       << "who is in the ISR is waited for";
 }
 
+// What an old log acknowledged must not bring the new one into the ISR.
+TEST_F(LeaderReplicaTest, WhoLostRecordsBeginsAnewOnceItIsNotCountedOn) {
+  int64_t session = 0;
+  const auto ask = [&] {
+    return leader_->Positioned({BrokerId(3),
+                                BrokerEpoch(13),
+                                Session(++session),
+                                LeaderEpoch(5),
+                                {Offset(20), Offset(20)},
+                                LeaderEpoch(4),
+                                Offset(),
+                                /*begins_anew=*/true},
+                               At(1));
+  };
+  const auto refused = [&](const LeaderReplica::Answer& answer) {
+    const auto* status = std::get_if<absl::Status>(&answer);
+    return status != nullptr && ErrorCodeOf(*status) == v1::INELIGIBLE_REPLICA;
+  };
+  Position(2, 20, 4);
+  Position(3, 20, 4, ++session);
+  EXPECT_TRUE(refused(ask())) << "in the ISR";
+  state_.elr = {BrokerId(3)};
+  Record({1, 2}, 2);
+  EXPECT_TRUE(refused(ask())) << "eligible";
+  state_.elr.clear();
+  Record({1, 2}, 3);
+  EXPECT_FALSE(leader_->TakeProposal());
+  Position(3, 20, 4, ++session);
+  ASSERT_TRUE(leader_->TakeProposal());
+  EXPECT_TRUE(refused(ask())) << "proposed";
+  leader_->ProposalOutcomeUnknown(At(2));
+  EXPECT_TRUE(refused(ask())) << "perhaps proposed";
+  Record({1, 2}, 4);
+  leader_->TakeProposal();
+  const LeaderReplica::Answer answer = ask();
+  const auto* begin = std::get_if<LeaderReplica::BeginAt>(&answer);
+  ASSERT_NE(begin, nullptr);
+  EXPECT_EQ(begin->offset, Offset(0));
+  // Neither by what it had acknowledged nor by an empty log.
+  Ack(3, 20, 20, session);
+  EXPECT_FALSE(leader_->TakeProposal());
+  Position(3, 0, -1, ++session);
+  EXPECT_FALSE(leader_->TakeProposal());
+  Ack(3, 20, 20, session);
+  EXPECT_TRUE(leader_->TakeProposal());
+}
+
 }  // namespace
 }  // namespace conclave::replication

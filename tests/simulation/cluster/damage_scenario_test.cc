@@ -205,6 +205,38 @@ TEST_P(DamageScenario, R23DamageThatIsRemovedIsNoneAnyMore) {
   EXPECT_FALSE(*disk(leader).Exists(std::string(kLog) + "/known-damage"));
 }
 
+// Its leader, cut off from it, still has what the old log had acknowledged, and the controllers
+// hear of no damage any more: an empty log must not come to lead for that.
+TEST_P(DamageScenario, ADamagedFollowerBeginsAnewOnlyOnceItsLeaderKnows) {
+  MakeTopic(3);
+  const int leader = cluster_.LeaderOf("t", 0);
+  const std::vector<int> others = Others(leader);
+  const int damaged = others.front();
+  plane().wire().CutBothWays(ControlPlane::NameOf(leader), ControlPlane::NameOf(damaged));
+  Rot(damaged, Segments(damaged)[1]);
+  broker::Replica* replica = plane().BrokerAt(damaged).replicas().Find(cluster_.IdOf("t", 0));
+  const Offset end = replica->log().log_end();
+  for (Offset at; at < end && !replica->damage();) {
+    const auto read = replica->Read(at, 1, end);
+    if (read.ok()) at = read->next_offset;
+  }
+  ASSERT_TRUE(replica->damage());
+  ASSERT_TRUE(cluster_.RunUntil(kTimeout, [&] { return !IsInSync(damaged); }));
+  cluster_.RunFor(Duration::Seconds(2));
+  for (const int other : others) {
+    if (other != damaged) plane().Crash(other);
+  }
+  plane().Crash(leader);
+  cluster_.RunFor(Duration::Seconds(20));
+  plane().wire().HealAll();
+  for (int node = kFirstBroker; node < plane().nodes(); ++node) {
+    if (!plane().IsUp(node)) plane().Start(node);
+  }
+  ExpectWholeAndNothingLost();
+  ExpectAllOn(damaged);
+  ExpectNothingSetAside(damaged);
+}
+
 TEST_P(DamageScenario, R27AMissingMiddleSegmentIsFetchedAnew) {
   MakeTopic(3);
   const int node =
