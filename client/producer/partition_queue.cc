@@ -157,18 +157,31 @@ void PartitionQueue::Failed(ProduceBatch& batch, const absl::Status& status, boo
     // Behind others it was refused because they were missing; it has its turn after them.
     if (batch.sent_as_first) {
       needs_identity_ = true;
-      retry_at_ = std::max(retry_at_, now + retry_pause_.Next(random_));
+      Pause(now);
     }
   } else if (code == v1::MESSAGE_TOO_LARGE && !batch.uncertain && SplitInWindow(batch)) {
-    at_once = true;
+    // Its halves go out at once.
   } else if (!IsRetriable(code) || (unknown && !options_.answered)) {
     GiveUp(batch, status);
   } else {
     batch.state = State::kWaiting;
-    retry_at_ = at_once ? now : std::max(retry_at_, now + retry_pause_.Next(random_));
+    if (at_once) {
+      retry_at_ = now;
+    } else {
+      Pause(now);
+    }
   }
   blocked_ = true;
   Settle();
+}
+
+void PartitionQueue::Pause(MonotonicTime now) {
+  if (retry_at_ <= now) retry_at_ = now + retry_pause_.Next(random_);
+}
+
+void PartitionQueue::LeaderMoved(MonotonicTime now) {
+  retry_at_ = std::min(retry_at_, now);
+  retry_pause_.Reset();
 }
 
 bool PartitionQueue::SplitInWindow(ProduceBatch& batch) {

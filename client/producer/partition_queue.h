@@ -75,6 +75,8 @@ class PartitionQueue {
   // was named.
   void Failed(ProduceBatch& batch, const absl::Status& status, bool unknown, bool at_once,
               MonotonicTime now);
+  // There is another leader than the one that failed: a retry need not wait any more.
+  void LeaderMoved(MonotonicTime now);
 
   // Gives up what has been there for the delivery timeout. `obstacle` tells why nothing was sent.
   void Expire(MonotonicTime now, const absl::Status& obstacle);
@@ -96,6 +98,8 @@ class PartitionQueue {
   bool FrontIsReady(MonotonicTime now, bool no_linger) const;
   std::shared_ptr<ProduceBatch> NextInWindow(bool& more);
   void Rebase(const ProducerIdentity& current);
+  // Batches that fail together wait together: the pause grows with the tries, not with the batches.
+  void Pause(MonotonicTime now);
   void GiveUp(ProduceBatch& batch, absl::Status status);
   bool SplitInWindow(ProduceBatch& batch);
   // Takes what is done off the front of the window.

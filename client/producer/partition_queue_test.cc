@@ -382,5 +382,32 @@ TEST_F(PartitionQueueTest, SequencesWrapToZero) {
   EXPECT_EQ(batch->next_sequence(), 1);
 }
 
+TEST_F(PartitionQueueTest, BatchesThatFailTogetherWaitOncePerTry) {
+  AddAndSend(5);
+  for (size_t i = 0; i < 5; ++i) Fail(i, v1::NETWORK_EXCEPTION);
+  Pass(Duration::Milliseconds(121));
+  EXPECT_EQ(SendAll(), 5);
+  // The second try failed as well: twice as long.
+  for (size_t i = 5; i < 10; ++i) Fail(i, v1::NETWORK_EXCEPTION);
+  Pass(Duration::Milliseconds(121));
+  EXPECT_EQ(SendAll(), 0);
+  Pass(Duration::Milliseconds(120));
+  EXPECT_EQ(SendAll(), 5);
+}
+
+TEST_F(PartitionQueueTest, ANewLeaderIsTriedAtOnce) {
+  AddAndSend(2);
+  Fail(0, v1::NETWORK_EXCEPTION);
+  Fail(1, v1::NETWORK_EXCEPTION);
+  EXPECT_EQ(SendAll(), 0);
+  queue_->LeaderMoved(now_);
+  EXPECT_EQ(SendAll(), 2);
+  // And its own first failure costs no more than any first one.
+  Fail(2, v1::NETWORK_EXCEPTION);
+  Fail(3, v1::NETWORK_EXCEPTION);
+  Pass(Duration::Milliseconds(121));
+  EXPECT_EQ(SendAll(), 2);
+}
+
 }  // namespace
 }  // namespace conclave

@@ -90,6 +90,7 @@ void Producer::Core::Pump() {
   TakeIn();
   RouteWaiting(now);
   ExpireAndRenew(now);
+  RetryMoved(now);
   SendAll(now);
   TellCompleted();
   CheckFlushes();
@@ -309,6 +310,7 @@ void Producer::Core::OnAnswer(const ProduceConnection& from, const ProduceConnec
   const v1::ErrorCode code = result.error().code();
   if (code == v1::NONE || code == v1::DUPLICATE_SEQUENCE_NUMBER) {
     last_failure_ = absl::OkStatus();
+    failed_.erase(item.partition);
     PartitionQueue& queue = QueueOf(item.partition);
     item.batch->duplicate = result.duplicate();
     queue.Succeeded(*item.batch, Offset(result.base_offset()));
@@ -331,12 +333,24 @@ void Producer::Core::Failed(const ProduceConnection& from, const ProduceConnecti
     // Another partition's refusal, or a refresh, may have told it before.
     const auto leader = metadata_.LeaderOf(item.partition);
     moved = leader && leader->endpoint != from.endpoint();
-    if (IsRetriable(status)) metadata_.Refresh();
+    if (IsRetriable(status)) failed_.try_emplace(item.partition, leader);
   }
   PartitionQueue& queue = QueueOf(item.partition);
   queue.Failed(*item.batch, status, unknown, moved, executor_.clock().Now());
   Collect(queue);
   Wake();
+}
+
+void Producer::Core::RetryMoved(MonotonicTime now) {
+  std::erase_if(failed_, [&](const auto& failed) {
+    const auto& [partition, before] = failed;
+    if (!active_.contains(partition)) return true;  // Nothing waits any more.
+    const auto leader = metadata_.LeaderOf(partition);
+    if (!leader || (before && before->epoch == leader->epoch)) return false;
+    QueueOf(partition).LeaderMoved(now);
+    return true;
+  });
+  if (!failed_.empty()) metadata_.Refresh();
 }
 
 void Producer::Core::TellCompleted() {

@@ -95,6 +95,8 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
 
   void Failed(const ProduceConnection& from, const ProduceConnection::Item& item,
               const absl::Status& status, bool unknown);
+  // Those that wait after a failure, and have another leader since.
+  void RetryMoved(MonotonicTime now);
 
   // Pump, soon; several wishes become one.
   void Wake();
@@ -140,6 +142,8 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
   // Where the next round begins, so that none is always last.
   TopicPartition turn_;
   std::map<BrokerId, std::unique_ptr<ProduceConnection>> connections_;
+  // Whose last attempt failed, with the leader that was known then.
+  std::map<TopicPartition, std::optional<MetadataCache::Leader>> failed_;
 
   struct Completed {
     TopicPartition partition;

@@ -92,6 +92,22 @@ TEST_F(ProducerTest, GoesOnWhereABrokerIsStoppedAndStarted) {
   EXPECT_EQ(cluster_.world().At("t", 0).Values(), Numbered(0, 10));
 }
 
+TEST_F(ProducerTest, TriesANewLeaderAsSoonAsItIsKnown) {
+  cluster_.world().CreateTopic("t", 1);
+  Make();
+  WarmUp();
+  cluster_.Stop(1);
+  SendSlowly(0, 5);
+  // For so long that a second passes between two tries.
+  cluster_.RunFor(Duration::Seconds(10));
+  cluster_.world().MoveLeader("t", 0, 3);
+  const MonotonicTime moved = cluster_.clock().Now();
+  ASSERT_TRUE(Done(5));
+  // What it takes to hear of it.
+  EXPECT_LT(cluster_.clock().Now() - moved, Duration::Milliseconds(300));
+  EXPECT_EQ(order_, Numbered(0, 5));
+}
+
 TEST_F(ProducerTest, GivesUpAfterTheDeliveryTimeout) {
   cluster_.world().CreateTopic("t", 1);
   options_.delivery_timeout = Duration::Seconds(10);

@@ -29,6 +29,8 @@ class SimLog : public replication::LeaderLog, public replication::FollowerLog {
   replication::EpochEnd EndOfEpoch(LeaderEpoch epoch) const override;
   // Nothing is ever removed.
   Offset log_start() const override { return Offset(0); }
+  // What becomes of damaged logs is the whole cluster's simulation to see.
+  bool begins_anew() const override { return false; }
   Offset first_batch() const override { return Offset(0); }
   absl::Status ResetTo(Offset, const v1::RememberedProducers&) override {
     return absl::InternalError("nothing was removed");
