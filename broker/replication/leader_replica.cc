@@ -250,8 +250,7 @@ void LeaderReplica::MetadataChanged(const PartitionState& state, int min_isr, Mo
 void LeaderReplica::TakeRecord(const PartitionState& state, MonotonicTime now) {
   state_ = state;
   // Whatever was in flight was based on an older record: it has taken effect, or never will.
-  proposed_.reset();
-  proposal_.reset();
+  ForgetProposal();
   attempt_unknown_ = false;
   // What is acknowledged is so by a log that is set aside, or by one that comes after.
   std::erase_if(followers_, [this](const auto& follower) { return !IsReplica(follower.first); });
@@ -275,7 +274,8 @@ void LeaderReplica::SetBrokers(std::map<BrokerId, BrokerInfo> brokers, Monotonic
 void LeaderReplica::ProposalRefused(MonotonicTime now) {
   if (!proposed_ || proposal_) return;
   if (!attempt_unknown_) {
-    proposed_.reset();
+    ForgetProposal();
+    AdvanceHighWatermark();
     propose_not_before_ = now + kAfterRefusal;
     next_check_ = std::min(next_check_, propose_not_before_);
     return;
@@ -314,8 +314,7 @@ void LeaderReplica::Resign() {
                                            "idempotent producer may send them again")});
   }
   waiting_.clear();
-  proposal_.reset();
-  proposed_.reset();
+  ForgetProposal();
 }
 
 // --- Outputs
@@ -339,8 +338,8 @@ bool LeaderReplica::IsReplica(BrokerId broker) const {
 }
 
 Offset LeaderReplica::Counted(const LogPosition& log) const {
-  const bool unsynced =
-      flush_policy_ == FlushPolicy::kReplicated && state_.flush_policy == FlushPolicy::kReplicated;
+  const bool unsynced = flush_policy_ == FlushPolicy::kReplicated &&
+                        state_.flush_policy == FlushPolicy::kReplicated && !proposed_synced_;
   return unsynced ? log.end : log.durable;
 }
 
@@ -487,10 +486,18 @@ void LeaderReplica::Propose(const std::set<BrokerId>& isr) {
   proposal_ = ProposalOf(isr);
 }
 
-LeaderReplica::Proposal LeaderReplica::ProposalOf(const std::set<BrokerId>& isr) const {
+void LeaderReplica::ForgetProposal() {
+  proposed_.reset();
+  proposed_synced_ = false;
+  proposal_.reset();
+}
+
+LeaderReplica::Proposal LeaderReplica::ProposalOf(const std::set<BrokerId>& isr) {
   Proposal proposal;
   proposal.partition_epoch = state_.partition_epoch;
   proposal.synced = IsSyncedToBeTold();
+  // An earlier attempt may have said so.
+  proposed_synced_ = proposed_synced_ || proposal.synced;
   for (const BrokerId broker : isr) {
     BrokerEpoch epoch;
     const auto info = brokers_.find(broker);

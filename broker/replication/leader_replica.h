@@ -245,7 +245,8 @@ class LeaderReplica {
   bool IsUnfollowed(MonotonicTime now) const;
   void MaybeHandOver(MonotonicTime now);
   void Propose(const std::set<BrokerId>& isr);
-  Proposal ProposalOf(const std::set<BrokerId>& isr) const;
+  void ForgetProposal();
+  Proposal ProposalOf(const std::set<BrokerId>& isr);
 
   const Config config_;
   const LeaderLog& log_;
@@ -261,6 +262,9 @@ class LeaderReplica {
 
   // Asked of the controller and not yet seen in the metadata.
   std::optional<std::set<BrokerId>> proposed_;
+  // With the word that all is synced up to the high watermark, which holds for as long as it may be
+  // believed yet: whatever the topic's setting has become, unsynced records do not count.
+  bool proposed_synced_ = false;
   std::optional<Proposal> proposal_;
   // An attempt at what is proposed may still be applied: it counts until the record has changed.
   bool attempt_unknown_ = false;

@@ -547,5 +547,44 @@ TEST_F(LeaderReplicaTest, WhoLostRecordsBeginsAnewOnceItIsNotCountedOn) {
   EXPECT_TRUE(leader_->TakeProposal());
 }
 
+// The controller may believe it after the setting has changed back and forth.
+TEST_F(LeaderReplicaTest, WhatIsUnsyncedDoesNotCountWhileTheWordThatAllIsSyncedIsUnderWay) {
+  MakeUnsynced();
+  leader_->SetFlushPolicy(FlushPolicy::kFsync);
+  auto proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal);
+  ASSERT_TRUE(proposal->synced);
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  leader_->Appended(Offset(30), At(2));
+  Ack(2, 30, 20);
+  Ack(3, 30, 20);
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  // The first attempt may be on its way yet.
+  leader_->ProposalOutcomeUnknown(At(3));
+  proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal);
+  EXPECT_FALSE(proposal->synced);
+  leader_->ProposalRefused(At(3));
+  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  Record({1, 2, 3}, 2);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+
+  // Refused for good, it says nothing any more.
+  leader_->SetFlushPolicy(FlushPolicy::kFsync);
+  leader_->Durable(Offset(30), At(4));
+  Ack(2, 30, 30);
+  Ack(3, 30, 30);
+  proposal = leader_->TakeProposal();
+  ASSERT_TRUE(proposal);
+  ASSERT_TRUE(proposal->synced);
+  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+  leader_->Appended(Offset(40), At(4));
+  Ack(2, 40, 30);
+  Ack(3, 40, 30);
+  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+  leader_->ProposalRefused(At(5));
+  EXPECT_EQ(leader_->high_watermark(), Offset(40));
+}
+
 }  // namespace
 }  // namespace conclave::replication
