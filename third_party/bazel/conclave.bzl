@@ -17,6 +17,10 @@ def conclave_cc_binary(name, copts = [], **kwargs):
     native.cc_binary(
         name = name,
         copts = _WARNINGS + copts,
+        malloc = select({
+            "//third_party:sanitized": "@bazel_tools//tools/cpp:malloc",
+            "//conditions:default": "@system//:jemalloc",
+        }),
         **kwargs
     )
 
