@@ -9,4 +9,8 @@ absl::Status LogSync::Run() const {
   return sync_directory_ ? fs_->SyncDirectory(directory_) : absl::OkStatus();
 }
 
+void LogSync::BeginWriteback() const {
+  for (const std::shared_ptr<File>& file : files_) file->BeginWriteback();
+}
+
 }  // namespace conclave

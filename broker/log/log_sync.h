@@ -22,6 +22,8 @@ class LogSync {
   // once: after an error nothing of it may be assumed durable, and trying again proves nothing; but
   // after OUT_OF_RESOURCES, where no descriptor could be had, another sync may do it.
   absl::Status Run() const;
+  // Before Run, where others are to run as well: lets the disk begin. Makes nothing durable.
+  void BeginWriteback() const;
 
   // The log's end when it began.
   Offset covers() const { return covers_; }

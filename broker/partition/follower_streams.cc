@@ -21,6 +21,8 @@ namespace {
 
 // Of answers in a message, or one that is larger.
 constexpr size_t kAnswerBytes = size_t{1} << 20;
+// High watermarks alone are worth a message so often: before, they wait for the next one.
+constexpr Duration kBetweenMarks = Duration::Milliseconds(5);
 
 v1::LeaderPartition& AddPart(LeaderMessage& message) {
   message.payloads.emplace_back();
@@ -65,6 +67,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     if (std::exchange(closing_, true)) return;
     ForgetSessions();
     to_send_.clear();
+    marks_.clear();
     answers_.clear();
     stream_->Finish(why);
   }
@@ -74,7 +77,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   }
 
   void Flush() {
-    while (!closing_ && stream_->pending_bytes() == 0) {
+    while (!closing_ && (!answers_.empty() || !to_send_.empty()) && stream_->pending_bytes() == 0) {
       LeaderMessage message;
       // Each may tell of many producers.
       size_t bytes = 0;
@@ -242,30 +245,57 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     std::vector<PartitionId> round(to_send_.upper_bound(last_served_), to_send_.end());
     round.insert(round.end(), to_send_.begin(), to_send_.upper_bound(last_served_));
     for (const PartitionId& id : round) {
-      if (room == 0) return;
+      if (room == 0) break;
       last_served_ = id;
-      const size_t taken = GatherOne(id, room, message);
+      const size_t taken = GatherOne(id, room, /*marks=*/false, message);
       room -= std::min(room, taken);
+    }
+    if (marks_.empty()) return;
+    const MonotonicTime due = last_sent_ + kBetweenMarks;
+    if (message.payloads.empty() && Now() < due) return TellMarksAt(due);
+    for (const PartitionId& id : std::exchange(marks_, {})) {
+      // With its records, as soon as there is room for them.
+      if (to_send_.count(id) == 0) GatherOne(id, room, /*marks=*/true, message);
     }
   }
 
-  size_t GatherOne(const PartitionId& id, size_t room, LeaderMessage& message) {
+  void TellMarksAt(MonotonicTime due) {
+    if (std::exchange(telling_marks_, true)) return;
+    owner_.executor_.PostAt(due, [owner = &owner_, number = number_] {
+      const auto found = owner->links_.find(number);
+      if (found == owner->links_.end()) return;
+      Link& link = *found->second;
+      link.telling_marks_ = false;
+      link.to_send_.merge(link.marks_);
+      link.marks_.clear();
+      link.Flush();
+    });
+  }
+
+  // `marks`: high watermarks alone are told, too.
+  size_t GatherOne(const PartitionId& id, size_t room, bool marks, LeaderMessage& message) {
     Replica* replica = owner_.partitions_.find(id);
     LeaderReplica* leader = replica == nullptr ? nullptr : replica->leader();
     const auto feed =
         leader == nullptr ? std::optional<LeaderReplica::Feed>() : leader->FeedOf(*follower_);
-    if (!feed || feed->session != sessions_.at(id)) {
+    const auto session = sessions_.find(id);
+    if (!feed || session == sessions_.end() || feed->session != session->second) {
       to_send_.erase(id);
       return 0;
     }
     const Offset high_watermark = leader->high_watermark();
     const replication::Round round = leader->round();
     const Offset log_start = replica->log().log_start();
-    if (feed->next >= leader->log_end() && feed->told_high_watermark >= high_watermark &&
-        feed->told_round >= round && told_log_start_[id] >= log_start) {
-      to_send_.erase(id);
-      return 0;
+    if (feed->next >= leader->log_end() && feed->told_round >= round &&
+        told_log_start_[id] >= log_start) {
+      const bool told = feed->told_high_watermark >= high_watermark;
+      if (told || !marks) {
+        to_send_.erase(id);
+        if (!told) marks_.insert(id);
+        return 0;
+      }
     }
+    marks_.erase(id);
     Offset next = feed->next;
     Buffer batches;
     if (feed->next < leader->log_end()) {
@@ -324,6 +354,9 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   // In its session.
   std::map<PartitionId, Offset> told_log_start_;
   std::set<PartitionId> to_send_;
+  // With nothing to tell but a high watermark.
+  std::set<PartitionId> marks_;
+  bool telling_marks_ = false;
   PartitionId last_served_;
   std::vector<v1::LeaderPartition> answers_;
 };

@@ -58,7 +58,8 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
   }
 
   void Flush() {
-    if (stream_ == nullptr || stream_->pending_bytes() > 0) return;
+    if (stream_ == nullptr || (to_position_.empty() && to_acknowledge_.empty())) return;
+    if (stream_->pending_bytes() > 0) return;
     v1::FollowerMessage message;
     for (const PartitionId& id : std::exchange(to_position_, {})) AddPosition(id, message);
     for (const PartitionId& id : std::exchange(to_acknowledge_, {})) AddAck(id, message);

@@ -77,6 +77,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // For what is damaged, it is to be replaced by a copy of the leader's log once that allows it.
   void SetBeginsAnew(bool begins_anew) { begins_anew_ = begins_anew; }
   bool begins_anew() const override { return begins_anew_; }
+  bool counts_unsynced() const override { return config_.acknowledge_unsynced; }
 
   // --- Its part
 

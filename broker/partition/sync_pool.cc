@@ -2,10 +2,17 @@
 
 #include <pthread.h>
 
+#include <map>
 #include <string>
 #include <utility>
 
 namespace conclave::broker {
+namespace {
+
+// Several times what a batch of little takes: after that another one is worth its own commit.
+constexpr std::chrono::milliseconds kLongBatch(20);
+
+}  // namespace
 
 SyncPool::SyncPool(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { Work(i); });
@@ -21,33 +28,80 @@ SyncPool::~SyncPool() {
 }
 
 void SyncPool::Run(LogSync sync, Executor& executor, Done done) {
-  RunTask([sync = std::move(sync), executor = &executor, done = std::move(done)]() mutable {
-    absl::Status result = sync.Run();
-    executor->Post([sync = std::move(sync), result = std::move(result),
-                    done = std::move(done)]() mutable { done(sync, std::move(result)); });
-  });
+  {
+    const std::lock_guard lock(mutex_);
+    syncs_.push_back({std::move(sync), &executor, std::move(done), absl::OkStatus()});
+    // Whoever ends a batch looks for the next one; somebody watches for one that does not end.
+    if (batches_ > 0 && watching_) return;
+  }
+  wake_.notify_one();
 }
 
 void SyncPool::RunTask(absl::AnyInvocable<void()> task) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(task));
+    tasks_.push_back(std::move(task));
   }
   wake_.notify_one();
+}
+
+bool SyncPool::MayBeginBatch() const {
+  return batches_ == 0 || std::chrono::steady_clock::now() >= next_batch_at_;
+}
+
+void SyncPool::AwaitWork(std::unique_lock<std::mutex>& lock) {
+  while (!stopping_ && tasks_.empty() && (syncs_.empty() || !MayBeginBatch())) {
+    if (batches_ > 0 && !watching_) {
+      watching_ = true;
+      const Time now = std::chrono::steady_clock::now();
+      wake_.wait_until(lock, next_batch_at_ > now ? next_batch_at_ : now + kLongBatch);
+      watching_ = false;
+    } else {
+      wake_.wait(lock);
+    }
+  }
 }
 
 void SyncPool::Work(int number) {
   pthread_setname_np(pthread_self(), ("sync-" + std::to_string(number)).c_str());
   std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+  for (;;) {
+    AwaitWork(lock);
     if (stopping_) return;
-    absl::AnyInvocable<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
+    if (!syncs_.empty() && MayBeginBatch()) {
+      ++batches_;
+      next_batch_at_ = std::chrono::steady_clock::now() + kLongBatch;
+      Jobs jobs = std::exchange(syncs_, {});
+      lock.unlock();
+      RunBatch(std::move(jobs));
+      lock.lock();
+      --batches_;
+      continue;
+    }
+    absl::AnyInvocable<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
     lock.unlock();
-    job();
-    job = nullptr;
+    task();
+    task = nullptr;
     lock.lock();
+  }
+}
+
+// What is durable is told all at once: one message to a follower or leader then tells it of many.
+void SyncPool::RunBatch(Jobs jobs) {
+  if (jobs.size() > 1) {
+    for (const Job& job : jobs) job.sync.BeginWriteback();
+  }
+  std::map<Executor*, Jobs> done;
+  for (Job& job : jobs) {
+    job.result = job.sync.Run();
+    done[job.executor].push_back(std::move(job));
+  }
+  for (auto& [executor, its] : done) {
+    const LendingScope lend(*executor);
+    executor->Post([its = std::move(its)]() mutable {
+      for (Job& job : its) job.done(job.sync, std::move(job.result));
+    });
   }
 }
 

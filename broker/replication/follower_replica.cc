@@ -110,12 +110,17 @@ FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch le
   return Stopped{why};
 }
 
+bool FollowerReplica::IsNews(const LogPosition& position) const {
+  if (!acknowledged_ || position.durable != acknowledged_->durable) return true;
+  // What does not count yet is told with what does: a message less for each batch.
+  return log_.counts_unsynced() && position.end != acknowledged_->end;
+}
+
 std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
   if (!open_ || !agreed_) return std::nullopt;
   const LogPosition position = log_.position();
   const Offset log_start = log_.log_start();
-  if (acknowledged_ && *acknowledged_ == position && acknowledged_round_ == round_ &&
-      acknowledged_log_start_ == log_start) {
+  if (acknowledged_round_ == round_ && acknowledged_log_start_ == log_start && !IsNews(position)) {
     return std::nullopt;
   }
   acknowledged_ = position;

@@ -27,6 +27,8 @@ class FollowerLog {
   virtual Offset log_start() const = 0;
   // It has lost records, and is to make room for a copy of the leader's.
   virtual bool begins_anew() const = 0;
+  // By the topic's settings its end counts, not only what is durable: the leader is told of it.
+  virtual bool counts_unsynced() const = 0;
 
   // Cuts the log to `end`; position().durable falls with it, and stays below until a sync that was
   // begun after the cut is done.
@@ -91,8 +93,8 @@ class FollowerReplica {
                  const v1::RememberedProducers& producers);
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
-  // What there is to acknowledge since the last call: after data or a round, and whenever the log's
-  // durable offset or its start has risen.
+  // What there is to acknowledge since the last call: after a round, after data where unsynced
+  // records count, and whenever the log's durable offset or its start has risen.
   struct Ack {
     Session session;
     LeaderEpoch leader_epoch;
@@ -110,6 +112,7 @@ class FollowerReplica {
 
  private:
   bool IsCurrent(Session session, LeaderEpoch leader_epoch) const;
+  bool IsNews(const LogPosition& position) const;
 
   const LeaderEpoch leader_epoch_;
   Session session_;

@@ -31,6 +31,7 @@ class FakeLog : public FollowerLog {
   }
   Offset log_start() const override { return start; }
   bool begins_anew() const override { return damaged; }
+  bool counts_unsynced() const override { return unsynced_counts; }
   absl::Status TruncateTo(Offset end) override {
     epochs.resize(static_cast<size_t>(end.value()));
     durable = std::min(durable, end.value());
@@ -59,6 +60,7 @@ class FakeLog : public FollowerLog {
   int remembered = 0;
   bool fails = false;
   bool damaged = false;
+  bool unsynced_counts = true;
 };
 
 class FollowerReplicaTest : public ::testing::Test {
@@ -230,6 +232,32 @@ TEST_F(FollowerReplicaTest, ALogThatHasLostRecordsIsReplacedOnceTheLeaderSaysSo)
       follower.OnBeginAt(Session(9), LeaderEpoch(5), Offset(0), {})));
   EXPECT_EQ(log_.epochs, "1122") << "whoever replaces it sees to the old one";
   EXPECT_FALSE(follower.TakeAck().has_value());
+}
+
+TEST_F(FollowerReplicaTest, WhatDoesNotCountYetIsToldWithWhatDoes) {
+  FollowerReplica follower = Make("33");
+  log_.unsynced_counts = false;
+  follower.Begin();
+  follower.OnData(Session(8), LeaderEpoch(5), Data("5", 0));
+  // The first is told whatever it is: the leader knows nothing yet.
+  ASSERT_TRUE(follower.TakeAck().has_value());
+  follower.OnData(Session(8), LeaderEpoch(5), Data("55", 0));
+  EXPECT_FALSE(follower.TakeAck().has_value());
+  log_.durable = 4;
+  auto ack = follower.TakeAck();
+  ASSERT_TRUE(ack.has_value());
+  EXPECT_EQ(ack->log.durable, Offset(4));
+  EXPECT_EQ(ack->log.end, Offset(5));
+  // A round is answered at once.
+  FollowerReplica::Data data = Data("5", 0);
+  data.round = Round(1);
+  follower.OnData(Session(8), LeaderEpoch(5), data);
+  EXPECT_TRUE(follower.TakeAck().has_value());
+  // From when the settings have it so.
+  follower.OnData(Session(8), LeaderEpoch(5), Data("5", 0));
+  EXPECT_FALSE(follower.TakeAck().has_value());
+  log_.unsynced_counts = true;
+  EXPECT_EQ(follower.TakeAck()->log.end, Offset(7));
 }
 
 }  // namespace

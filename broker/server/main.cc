@@ -59,7 +59,7 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   const SystemClock clock;
   GrpcTransport transport;
   ThreadExecutor executor(clock, {.name = "broker"});
-  ThreadExecutor partitions(clock, {.name = "partitions"});
+  ThreadExecutor partitions(clock, {.name = "partitions", .takes_lent_threads = true});
   ThreadExecutor background(clock, {.name = "background"});
   SyncPool syncs(config->sync_threads);
   Server* health = nullptr;

@@ -37,12 +37,40 @@ class Executor {
     return PostAt(clock().Now() + delay, std::move(task));
   }
 
-  // Called on the executor, the timer's task will not run; from elsewhere it may be running. A timer
-  // that has fired, or an unknown id, is no error.
+  // Called on the executor, the timer's task will not run; from elsewhere it may be running. A
+  // timer that has fired, or an unknown id, is no error.
   virtual void Cancel(TimerId timer) = 0;
 
   // The clock that timers go by.
   virtual const Clock& clock() const = 0;
+
+  // The caller has posted, holds no lock, and has nothing else to do: some of what waits may run
+  // before this returns, on the caller's thread, rather than that another is woken for it.
+  virtual void Lend() {}
+};
+
+// What its thread posts to `executor` while this lives is run at the end of it, by Lend(), where
+// the executor takes that, or by whoever runs the executor's tasks anyway. For threads that wait
+// for I/O and post what came of it under a lock: declared before the lock, which is released first.
+class LendingScope {
+ public:
+  explicit LendingScope(Executor& executor) : executor_(executor), outer_(current_) {
+    current_ = &executor;
+  }
+  ~LendingScope() {
+    current_ = outer_;
+    executor_.Lend();
+  }
+  LendingScope(const LendingScope&) = delete;
+  LendingScope& operator=(const LendingScope&) = delete;
+
+  // Whether the calling thread is about to lend itself to the executor.
+  static bool IsFor(const Executor& executor) { return current_ == &executor; }
+
+ private:
+  static inline thread_local const Executor* current_ = nullptr;
+  Executor& executor_;
+  const Executor* const outer_;
 };
 
 }  // namespace conclave

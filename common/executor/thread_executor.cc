@@ -19,6 +19,9 @@ namespace conclave {
 // the guarded state is private to this file and touched only under `mutex_`.
 class ThreadExecutor::Impl {
  public:
+  // A message and what settles it, and a few that came meanwhile.
+  static constexpr size_t kLentTasks = 8;
+
   Impl(const Clock& clock, Options options) : clock_(clock), options_(std::move(options)) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -37,18 +40,30 @@ class ThreadExecutor::Impl {
     DropWaiting();
   }
 
-  bool Post(Task task, bool bounded) {
+  bool Post(Task task, bool bounded, bool lending) {
     {
       std::lock_guard lock(mutex_);
       if (!stopping_) {
         if (bounded && queue_.size() >= options_.capacity) return false;
         queue_.push_back(std::move(task));
-        if (queue_.size() > 1) return true;  // It has been told already, or is busy.
+        if (running_ || woken_ || (lending && options_.takes_lent_threads)) return true;
+        woken_ = true;
       }
     }
     // A task refused because of stopping is destroyed by now leaving scope, outside the lock.
     wake_.notify_one();
     return true;
+  }
+
+  void Lend() {
+    if (!options_.takes_lent_threads) return;
+    std::unique_lock lock(mutex_);
+    if (running_ || woken_ || queue_.empty() || stopping_) return;
+    RunTasks(lock, kLentTasks);
+    if (queue_.empty() && !stopping_) return;
+    woken_ = true;
+    // Under the lock: once it is free, this may be gone.
+    wake_.notify_all();
   }
 
   TimerId PostAt(MonotonicTime when, Task task) {
@@ -78,28 +93,39 @@ class ThreadExecutor::Impl {
   }
 
   const Clock& clock() const { return clock_; }
-  bool IsCurrent() const { return std::this_thread::get_id() == thread_id_.load(); }
+  bool IsCurrent() const { return std::this_thread::get_id() == runner_.load(); }
 
  private:
   void Run() {
-    thread_id_ = std::this_thread::get_id();
     pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
     std::unique_lock lock(mutex_);
     while (!stopping_) {
       MoveDueTimersToQueue();
-      if (queue_.empty()) {
+      // What a lent thread leaves, it tells.
+      if (queue_.empty() || running_) {
         WaitForWork(lock);
         continue;
       }
-      // The front stays in the queue, emptied, while it runs: so `size() > 1` tells a poster that
-      // the thread is awake.
+      RunTasks(lock, 1);
+    }
+    while (running_) wake_.wait(lock);
+  }
+
+  // Runs up to so many of those that wait. Called with the lock, by one thread at a time.
+  void RunTasks(std::unique_lock<std::mutex>& lock, size_t limit) {
+    running_ = true;
+    woken_ = false;
+    runner_ = std::this_thread::get_id();
+    for (size_t i = 0; i < limit && !queue_.empty() && !stopping_; ++i) {
       Task task = std::move(queue_.front());
+      queue_.pop_front();
       lock.unlock();
       task();
       task = nullptr;
       lock.lock();
-      queue_.pop_front();
     }
+    runner_ = std::thread::id();
+    running_ = false;
   }
 
   void MoveDueTimersToQueue() {
@@ -146,7 +172,11 @@ class ThreadExecutor::Impl {
   std::unordered_map<TimerId, MonotonicTime> due_;
   uint64_t last_timer_ = 0;
   std::mutex join_mutex_;
-  std::atomic<std::thread::id> thread_id_{};
+  // Somebody runs tasks, and will look for more of them.
+  bool running_ = false;
+  // The thread has been told that there are some, and has not looked yet.
+  bool woken_ = false;
+  std::atomic<std::thread::id> runner_{};
   std::thread thread_;
 };
 
@@ -155,8 +185,13 @@ ThreadExecutor::ThreadExecutor(const Clock& clock, Options options)
 ThreadExecutor::~ThreadExecutor() = default;
 
 void ThreadExecutor::Stop() { impl_->Stop(); }
-void ThreadExecutor::Post(Task task) { impl_->Post(std::move(task), /*bounded=*/false); }
-bool ThreadExecutor::TryPost(Task task) { return impl_->Post(std::move(task), /*bounded=*/true); }
+void ThreadExecutor::Post(Task task) {
+  impl_->Post(std::move(task), /*bounded=*/false, LendingScope::IsFor(*this));
+}
+bool ThreadExecutor::TryPost(Task task) {
+  return impl_->Post(std::move(task), /*bounded=*/true, LendingScope::IsFor(*this));
+}
+void ThreadExecutor::Lend() { impl_->Lend(); }
 TimerId ThreadExecutor::PostAt(MonotonicTime when, Task task) {
   return impl_->PostAt(when, std::move(task));
 }

@@ -9,7 +9,8 @@
 
 namespace conclave {
 
-// An Executor that is one thread.
+// An Executor that is one thread; or, with `takes_lent_threads`, one at a time: its own, or one
+// that is lent to it (LendingScope), which saves waking its own.
 class ThreadExecutor : public Executor {
  public:
   struct Options {
@@ -17,6 +18,9 @@ class ThreadExecutor : public Executor {
     std::string name = "executor";
     // Tasks that may wait before TryPost refuses.
     size_t capacity = 10'000;
+    // For tasks that are short. Those who lend run a few of them, and leave what is more to the
+    // executor's own thread.
+    bool takes_lent_threads = false;
   };
 
   // Starts the thread. `clock` outlives the executor and must be one that real waiting follows.
@@ -33,8 +37,9 @@ class ThreadExecutor : public Executor {
   TimerId PostAt(MonotonicTime when, Task task) override;
   void Cancel(TimerId timer) override;
   const Clock& clock() const override;
+  void Lend() override;
 
-  // Whether the caller is on the executor's thread; for assertions.
+  // Whether the caller is running the executor's tasks; for assertions.
   bool IsCurrent() const;
 
  private:

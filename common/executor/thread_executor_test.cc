@@ -78,7 +78,7 @@ TEST_F(ThreadExecutorTest, ACancelledTimerDoesNotFire) {
 }
 
 TEST_F(ThreadExecutorTest, RefusesNewWorkWhenFullButNeverCompletions) {
-  ThreadExecutor executor(clock_, {.name = "small", .capacity = 2});
+  ThreadExecutor executor(clock_, {.name = "small", .capacity = 1});
   std::promise<void> running, release;
   executor.Post([&] {
     running.set_value();
@@ -102,6 +102,123 @@ TEST_F(ThreadExecutorTest, StopDestroysWhatWaitsUnrun) {
   executor.Post([token] { FAIL(); });
   executor.PostAfter(Duration(), [token] { FAIL(); });
   EXPECT_EQ(token.use_count(), 1);
+}
+
+// --- Lent threads
+
+TEST_F(ThreadExecutorTest, AnIdleExecutorRunsOnTheThreadThatIsLent) {
+  ThreadExecutor executor(clock_, {.takes_lent_threads = true});
+  std::vector<std::thread::id> ran;
+  {
+    const LendingScope lend(executor);
+    executor.Post([&] {
+      ran.push_back(std::this_thread::get_id());
+      EXPECT_TRUE(executor.IsCurrent());
+      executor.Post([&] { ran.push_back(std::this_thread::get_id()); });
+    });
+    EXPECT_TRUE(ran.empty()) << "nothing runs within the scope, where locks may be held";
+  }
+  EXPECT_EQ(ran, std::vector<std::thread::id>(2, std::this_thread::get_id()));
+  EXPECT_FALSE(executor.IsCurrent());
+}
+
+TEST_F(ThreadExecutorTest, WhoDoesNotTakeLentThreadsHasItsOwn) {
+  ThreadExecutor executor(clock_, {});
+  std::promise<std::thread::id> ran;
+  {
+    const LendingScope lend(executor);
+    executor.Post([&] { ran.set_value(std::this_thread::get_id()); });
+  }
+  EXPECT_NE(ran.get_future().get(), std::this_thread::get_id());
+}
+
+TEST_F(ThreadExecutorTest, WhoLendsLeavesWhatIsMoreToTheExecutorsThread) {
+  ThreadExecutor executor(clock_, {.takes_lent_threads = true});
+  int here = 0;
+  int there = 0;
+  const auto caller = std::this_thread::get_id();
+  {
+    const LendingScope lend(executor);
+    for (int i = 0; i < 100; ++i) {
+      executor.Post([&, caller] { ++(std::this_thread::get_id() == caller ? here : there); });
+    }
+  }
+  Drain(executor);
+  EXPECT_EQ(here + there, 100);
+  EXPECT_GT(here, 0);
+  EXPECT_GT(there, here);
+}
+
+TEST_F(ThreadExecutorTest, WhoLendsDoesNotWaitForABusyExecutor) {
+  ThreadExecutor executor(clock_, {.takes_lent_threads = true});
+  std::promise<void> busy;
+  std::promise<void> go_on;
+  executor.Post([&] {
+    busy.set_value();
+    go_on.get_future().wait();
+  });
+  busy.get_future().wait();
+  std::promise<std::thread::id> ran;
+  {
+    const LendingScope lend(executor);
+    executor.Post([&] { ran.set_value(std::this_thread::get_id()); });
+  }
+  go_on.set_value();
+  EXPECT_NE(ran.get_future().get(), std::this_thread::get_id());
+}
+
+TEST_F(ThreadExecutorTest, LendersPostersAndTimersAreOneAtATimeAndInOrder) {
+  ThreadExecutor executor(clock_, {.takes_lent_threads = true});
+  constexpr int kTasks = 2000;
+  std::vector<int> last(4, -1);  // Unguarded on purpose, as `count`.
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) {
+        const auto task = [&, t, i] {
+          EXPECT_EQ(last[static_cast<size_t>(t)], i - 1);
+          last[static_cast<size_t>(t)] = i;
+          ++count;
+          if (i % 10 == 0) executor.PostAfter(Duration::Microseconds(50), [&] { ++count; });
+        };
+        if (t == 0) {
+          executor.Post(task);
+        } else {
+          const LendingScope lend(executor);
+          executor.Post(task);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const int expected = 4 * kTasks + 4 * kTasks / 10;
+  for (bool all = false; !all;) {
+    std::promise<bool> looked;
+    executor.Post([&] { looked.set_value(count == expected); });
+    all = looked.get_future().get();
+  }
+}
+
+TEST_F(ThreadExecutorTest, StopWaitsForALentThread) {
+  ThreadExecutor executor(clock_, {.takes_lent_threads = true});
+  std::promise<void> busy;
+  std::promise<void> go_on;
+  std::atomic<bool> done = false;
+  std::thread lender([&] {
+    const LendingScope lend(executor);
+    executor.Post([&] {
+      busy.set_value();
+      go_on.get_future().wait();
+      done = true;
+    });
+  });
+  busy.get_future().wait();
+  std::thread other([&] { go_on.set_value(); });
+  executor.Stop();
+  EXPECT_TRUE(done);
+  lender.join();
+  other.join();
 }
 
 }  // namespace

@@ -46,6 +46,10 @@ class File {
   // call failed to write: the caller gives the file up.
   virtual absl::Status Sync() = 0;
 
+  // A hint that a Sync follows soon: the system may begin to write. Makes nothing durable, and says
+  // nothing of errors, which Sync does.
+  virtual void BeginWriteback() {}
+
   // When the file was last written, by the machine's wall clock, which may have been wrong then; a
   // copy of the file may have another. Never durable.
   virtual absl::StatusOr<WallTime> LastWritten() const = 0;

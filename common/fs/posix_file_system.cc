@@ -102,6 +102,8 @@ class PosixFile : public File {
     return absl::OkStatus();
   }
 
+  void BeginWriteback() override { sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE); }
+
   absl::StatusOr<WallTime> LastWritten() const override {
     struct stat info;
     if (fstat(fd_.get(), &info) != 0) return IoError("stat", path_, errno);

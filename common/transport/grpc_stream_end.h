@@ -41,6 +41,7 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
 
   size_t pending_bytes() const {
     std::lock_guard lock(mutex_);
+    if (pending_bytes_ > 0) drain_wanted_ = true;
     return pending_bytes_;
   }
 
@@ -51,6 +52,7 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
   }
 
   void OnReadDone(bool ok) override {
+    const LendingScope lend(executor_);
     std::lock_guard lock(mutex_);
     read_outstanding_ = false;
     if (!ok) {
@@ -70,6 +72,7 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
   }
 
   void OnWriteDone(bool ok) override {
+    const LendingScope lend(executor_);
     std::lock_guard lock(mutex_);
     writing_ = false;
     pending_bytes_ -= write_buffer_.Length();
@@ -84,7 +87,10 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
       WriteNext();
       return;
     }
-    if (ok) PostToHandler([](StreamEnd&, StreamHandler& handler) { handler.OnDrained(); });
+    // A wake-up for nothing costs as much as one for a message.
+    if (ok && std::exchange(drain_wanted_, false)) {
+      PostToHandler([](StreamEnd&, StreamHandler& handler) { handler.OnDrained(); });
+    }
     WritesIdle();
   }
 
@@ -152,6 +158,7 @@ class StreamEnd : public Reactor, public std::enable_shared_from_this<StreamEnd<
   bool writing_ = false;
   bool write_failed_ = false;
   size_t pending_bytes_ = 0;
+  mutable bool drain_wanted_ = false;
   grpc::ByteBuffer write_buffer_;
 
  private:

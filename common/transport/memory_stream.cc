@@ -86,7 +86,9 @@ void Pipe::SetReading(Side side, bool reading) {
 
 size_t Pipe::pending_bytes(Side side) const {
   std::lock_guard lock(mutex_);
-  return ends_[side].pending_bytes;
+  const End& end = ends_[side];
+  if (end.pending_bytes > 0) end.drain_wanted = true;
+  return end.pending_bytes;
 }
 
 bool Pipe::over() const {
@@ -167,6 +169,7 @@ void Pipe::Consumed(Side sender, size_t bytes) {
   End& end = ends_[sender];
   end.pending_bytes -= bytes;
   if (bytes == 0 || end.pending_bytes > 0 || end.closed || end.abandoned) return;
+  if (!std::exchange(end.drain_wanted, false)) return;
   end.executor->Post([self = shared_from_this(), sender] {
     std::unique_lock lock(self->mutex_);
     End& end = self->ends_[sender];

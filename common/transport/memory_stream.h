@@ -60,6 +60,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     bool closed = false;  // OnClosed is in the inbox or was called: nothing follows it.
     bool sending = true;  // May still send.
     size_t pending_bytes = 0;
+    mutable bool drain_wanted = false;
   };
 
   // Under the lock.

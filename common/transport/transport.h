@@ -30,7 +30,8 @@ class StreamHandler {
   // At a server: the client will send no more.
   virtual void OnHalfClose() {}
 
-  // What Send() took has been passed to the network, after pending_bytes() was above 0.
+  // What Send() took has been passed to the network, and pending_bytes() has answered more than 0
+  // since the last of these calls.
   virtual void OnDrained() {}
 
   // The last call. OK: the server finished the stream so. Otherwise why it ended: the server's
@@ -50,7 +51,7 @@ class Stream {
   // bounds the queue: a caller that can outrun its peer looks at pending_bytes().
   virtual void Send(Buffer message) = 0;
 
-  // Bytes that Send() took and the network has not.
+  // Bytes that Send() took and the network has not. Above 0: OnDrained follows.
   virtual size_t pending_bytes() const = 0;
 
   // While false no further messages are read, and the peer feels it as backpressure. A message

@@ -31,6 +31,7 @@ class SimLog : public replication::LeaderLog, public replication::FollowerLog {
   Offset log_start() const override { return Offset(0); }
   // What becomes of damaged logs is the whole cluster's simulation to see.
   bool begins_anew() const override { return false; }
+  bool counts_unsynced() const override { return true; }
   Offset first_batch() const override { return Offset(0); }
   absl::Status ResetTo(Offset, const v1::RememberedProducers&) override {
     return absl::InternalError("nothing was removed");
