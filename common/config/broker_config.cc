@@ -35,8 +35,10 @@ const SettingsSchema& BrokerSettings() {
                            "Of what was appended last to the logs that this broker leads, kept in "
                            "memory, in bytes in all, for followers and consumers that keep up. 0: "
                            "all is read from the files."),
-            IntegerSetting("log.sync.threads", 4, 1, 64,
-                           "Threads that sync logs, so that dirty files are synced side by side."),
+            IntegerSetting(
+                "log.sync.threads", 4, 1, 64,
+                "Threads that open logs at the start, side by side, and sync them: one all that "
+                "wait, another what a long sync would keep waiting."),
         });
     schema->NameOther(TopicSettings(),
                       "give it with 'conclave topic create NAME --config key=value', or change it "
