@@ -286,6 +286,11 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     const Offset high_watermark = leader->high_watermark();
     const replication::Round round = leader->round();
     const Offset log_start = replica->log().log_start();
+    if (marks && feed->next < leader->log_end()) {
+      // It has records by now, which go by the message's bound.
+      to_send_.insert(id);
+      return 0;
+    }
     if (feed->next >= leader->log_end() && feed->told_round >= round &&
         told_log_start_[id] >= log_start) {
       const bool told = feed->told_high_watermark >= high_watermark;

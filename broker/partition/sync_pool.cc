@@ -80,6 +80,8 @@ void SyncPool::Work(int number) {
     }
     absl::AnyInvocable<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
+    // This one may have been the one that watches.
+    if (!syncs_.empty()) wake_.notify_one();
     lock.unlock();
     task();
     task = nullptr;
@@ -88,16 +90,28 @@ void SyncPool::Work(int number) {
 }
 
 // What is durable is told all at once: one message to a follower or leader then tells it of many.
+// But for what takes long, which the others do not wait for.
 void SyncPool::RunBatch(Jobs jobs) {
   if (jobs.size() > 1) {
     for (const Job& job : jobs) job.sync.BeginWriteback();
   }
-  std::map<Executor*, Jobs> done;
+  Time told = std::chrono::steady_clock::now();
+  Jobs done;
   for (Job& job : jobs) {
     job.result = job.sync.Run();
-    done[job.executor].push_back(std::move(job));
+    done.push_back(std::move(job));
+    const Time now = std::chrono::steady_clock::now();
+    if (now - told < kLongBatch) continue;
+    told = now;
+    Tell(std::exchange(done, {}));
   }
-  for (auto& [executor, its] : done) {
+  Tell(std::move(done));
+}
+
+void SyncPool::Tell(Jobs jobs) {
+  std::map<Executor*, Jobs> by_executor;
+  for (Job& job : jobs) by_executor[job.executor].push_back(std::move(job));
+  for (auto& [executor, its] : by_executor) {
     const LendingScope lend(*executor);
     executor->Post([its = std::move(its)]() mutable {
       for (Job& job : its) job.done(job.sync, std::move(job.result));

@@ -42,6 +42,7 @@ class SyncPool : public SyncRunner {
   void AwaitWork(std::unique_lock<std::mutex>& lock);
   bool MayBeginBatch() const;
   static void RunBatch(Jobs jobs);
+  static void Tell(Jobs jobs);
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -6,6 +6,11 @@
 #include "common/error/error.h"
 
 namespace conclave::replication {
+namespace {
+
+constexpr size_t kMuchBytes = size_t{1} << 20;
+
+}  // namespace
 
 FollowerReplica::FollowerReplica(LeaderEpoch leader_epoch, Session last_session,
                                  Offset high_watermark, FollowerLog& log)
@@ -39,6 +44,7 @@ FollowerReplica::Next FollowerReplica::OnData(Session session, LeaderEpoch leade
       open_ = false;
       return Stopped{appended};
     }
+    unacknowledged_bytes_ += data.batches.size();
   }
   high_watermark_ = std::max(high_watermark_, std::min(data.high_watermark, log_.position().end));
   round_ = std::max(round_, data.round);
@@ -112,8 +118,10 @@ FollowerReplica::Next FollowerReplica::OnRefused(Session session, LeaderEpoch le
 
 bool FollowerReplica::IsNews(const LogPosition& position) const {
   if (!acknowledged_ || position.durable != acknowledged_->durable) return true;
-  // What does not count yet is told with what does: a message less for each batch.
-  return log_.counts_unsynced() && position.end != acknowledged_->end;
+  // What does not count yet is told with what does: a message less for each batch. Much of it shows
+  // that the follower is there, however long the sync takes.
+  return position.end != acknowledged_->end &&
+         (log_.counts_unsynced() || unacknowledged_bytes_ >= kMuchBytes);
 }
 
 std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
@@ -124,6 +132,7 @@ std::optional<FollowerReplica::Ack> FollowerReplica::TakeAck() {
     return std::nullopt;
   }
   acknowledged_ = position;
+  unacknowledged_bytes_ = 0;
   acknowledged_round_ = round_;
   acknowledged_log_start_ = log_start;
   return Ack{session_, leader_epoch_, position, round_, log_start};

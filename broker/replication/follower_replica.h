@@ -94,7 +94,8 @@ class FollowerReplica {
   Next OnRefused(Session session, LeaderEpoch leader_epoch, const absl::Status& why);
 
   // What there is to acknowledge since the last call: after a round, after data where unsynced
-  // records count, and whenever the log's durable offset or its start has risen.
+  // records count or there is much of it, and whenever the log's durable offset or its start has
+  // risen.
   struct Ack {
     Session session;
     LeaderEpoch leader_epoch;
@@ -122,6 +123,8 @@ class FollowerReplica {
   Offset high_watermark_;
   FollowerLog& log_;
   std::optional<LogPosition> acknowledged_;
+  // Appended since.
+  size_t unacknowledged_bytes_ = 0;
   Round round_;
   Round acknowledged_round_;
   Offset acknowledged_log_start_;

@@ -258,6 +258,12 @@ TEST_F(FollowerReplicaTest, WhatDoesNotCountYetIsToldWithWhatDoes) {
   EXPECT_FALSE(follower.TakeAck().has_value());
   log_.unsynced_counts = true;
   EXPECT_EQ(follower.TakeAck()->log.end, Offset(7));
+  // Or where there is much.
+  log_.unsynced_counts = false;
+  follower.OnData(Session(8), LeaderEpoch(5), Data(std::string(1 << 20, '5'), 0));
+  EXPECT_TRUE(follower.TakeAck().has_value());
+  follower.OnData(Session(8), LeaderEpoch(5), Data("5", 0));
+  EXPECT_FALSE(follower.TakeAck().has_value());
 }
 
 }  // namespace

@@ -57,10 +57,11 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   if (!lock.ok()) return lock.status();
 
   const SystemClock clock;
-  GrpcTransport transport;
   ThreadExecutor executor(clock, {.name = "broker"});
   ThreadExecutor partitions(clock, {.name = "partitions", .takes_lent_threads = true});
   ThreadExecutor background(clock, {.name = "background"});
+  // Ends before them: its calls end on them.
+  GrpcTransport transport;
   SyncPool syncs(config->sync_threads);
   Server* health = nullptr;
   auto created =

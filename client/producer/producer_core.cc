@@ -28,6 +28,18 @@ PartitionQueue::Options QueueOptions(const ProducerOptions& options) {
   return queue;
 }
 
+bool IsOfLeadership(v1::ErrorCode code) {
+  switch (code) {
+    case v1::NOT_LEADER_OR_FOLLOWER:
+    case v1::LEADER_NOT_AVAILABLE:
+    case v1::FENCED_LEADER_EPOCH:
+    case v1::UNKNOWN_LEADER_EPOCH:
+      return true;
+    default:
+      return false;
+  }
+}
+
 RecordView ViewOf(const ProducerRecord& record) {
   RecordView view;
   view.timestamp_ms = *record.timestamp_ms;
@@ -317,23 +329,24 @@ void Producer::Core::OnAnswer(const ProduceConnection& from, const ProduceConnec
     Collect(queue);
     return;
   }
-  Failed(from, item, StatusFromError(result.error()), !HasNoEffect(code));
+  Failed(from, item, StatusFromError(result.error()), !HasNoEffect(code), IsOfLeadership(code));
 }
 
 void Producer::Core::OnLost(const ProduceConnection& from, const ProduceConnection::Item& item,
                             const absl::Status& status, bool unknown) {
-  Failed(from, item, status, unknown);
+  Failed(from, item, status, unknown, /*may_have_moved=*/true);
 }
 
 void Producer::Core::Failed(const ProduceConnection& from, const ProduceConnection::Item& item,
-                            const absl::Status& status, bool unknown) {
+                            const absl::Status& status, bool unknown, bool may_have_moved) {
   last_failure_ = status;
   bool moved = metadata_.Learn(item.partition, ErrorFromStatus(status).hint());
   if (!moved) {
     // Another partition's refusal, or a refresh, may have told it before.
     const auto leader = metadata_.LeaderOf(item.partition);
     moved = leader && leader->endpoint != from.endpoint();
-    if (IsRetriable(status)) failed_.try_emplace(item.partition, leader);
+    if (may_have_moved) failed_.try_emplace(item.partition, leader);
+    if (IsRetriable(status)) metadata_.Refresh();
   }
   PartitionQueue& queue = QueueOf(item.partition);
   queue.Failed(*item.batch, status, unknown, moved, executor_.clock().Now());

@@ -93,8 +93,9 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
               const absl::Status& status, bool unknown) override;
   void OnRoom() override { Wake(); }
 
+  // `may_have_moved`: another broker may lead by now, or soon.
   void Failed(const ProduceConnection& from, const ProduceConnection::Item& item,
-              const absl::Status& status, bool unknown);
+              const absl::Status& status, bool unknown, bool may_have_moved);
   // Those that wait after a failure, and have another leader since.
   void RetryMoved(MonotonicTime now);
 

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -45,7 +46,7 @@ class ThreadExecutor::Impl {
       std::lock_guard lock(mutex_);
       if (!stopping_) {
         if (bounded && queue_.size() >= options_.capacity) return false;
-        queue_.push_back(std::move(task));
+        queue_.push_back({std::move(task), TimerId()});
         if (running_ || woken_ || (lending && options_.takes_lent_threads)) return true;
         woken_ = true;
       }
@@ -87,8 +88,16 @@ class ThreadExecutor::Impl {
     const auto due = due_.find(id);
     if (due == due_.end()) return;
     const auto timer = timers_.find({due->second, id});
-    doomed = std::move(timer->second);
-    timers_.erase(timer);
+    if (timer != timers_.end()) {
+      doomed = std::move(timer->second);
+      timers_.erase(timer);
+    } else {
+      // It is due, and waits among the tasks.
+      const auto waiting = std::find_if(queue_.begin(), queue_.end(),
+                                        [id](const Waiting& one) { return one.timer == id; });
+      doomed = std::move(waiting->task);
+      queue_.erase(waiting);
+    }
     due_.erase(due);
   }
 
@@ -96,6 +105,12 @@ class ThreadExecutor::Impl {
   bool IsCurrent() const { return std::this_thread::get_id() == runner_.load(); }
 
  private:
+  struct Waiting {
+    Task task;
+    // Of a timer that is due; it may be cancelled yet.
+    TimerId timer;
+  };
+
   void Run() {
     pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
     std::unique_lock lock(mutex_);
@@ -117,11 +132,12 @@ class ThreadExecutor::Impl {
     woken_ = false;
     runner_ = std::this_thread::get_id();
     for (size_t i = 0; i < limit && !queue_.empty() && !stopping_; ++i) {
-      Task task = std::move(queue_.front());
+      Waiting next = std::move(queue_.front());
       queue_.pop_front();
+      if (next.timer != TimerId()) due_.erase(next.timer);
       lock.unlock();
-      task();
-      task = nullptr;
+      next.task();
+      next.task = nullptr;
       lock.lock();
     }
     runner_ = std::thread::id();
@@ -133,8 +149,7 @@ class ThreadExecutor::Impl {
     const MonotonicTime now = clock_.Now();
     while (!timers_.empty() && timers_.begin()->first.first <= now) {
       auto timer = timers_.begin();
-      queue_.push_back(std::move(timer->second));
-      due_.erase(timer->first.second);
+      queue_.push_back({std::move(timer->second), timer->first.second});
       timers_.erase(timer);
     }
   }
@@ -154,7 +169,7 @@ class ThreadExecutor::Impl {
   }
 
   void DropWaiting() {
-    std::deque<Task> queue;
+    std::deque<Waiting> queue;
     std::map<std::pair<MonotonicTime, TimerId>, Task> timers;
     std::lock_guard lock(mutex_);
     queue.swap(queue_);
@@ -167,8 +182,9 @@ class ThreadExecutor::Impl {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::deque<Task> queue_;
+  std::deque<Waiting> queue_;
   std::map<std::pair<MonotonicTime, TimerId>, Task> timers_;
+  // Of the timers that have not begun to run.
   std::unordered_map<TimerId, MonotonicTime> due_;
   uint64_t last_timer_ = 0;
   std::mutex join_mutex_;

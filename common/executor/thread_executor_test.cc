@@ -104,6 +104,26 @@ TEST_F(ThreadExecutorTest, StopDestroysWhatWaitsUnrun) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
+// Also one that waits behind the task that cancels it.
+TEST_F(ThreadExecutorTest, ATimerThatIsDueCanBeCancelledUntilItRuns) {
+  ThreadExecutor executor(clock_, {});
+  bool ran = false;
+  std::promise<void> done;
+  executor.Post([&] {
+    const MonotonicTime due = clock_.Now();
+    const TimerId timer = executor.PostAt(due, [&] { ran = true; });
+    const TimerId behind = executor.PostAt(due, [&] { done.set_value(); });
+    executor.PostAt(due - Duration::Milliseconds(1), [&executor, timer] {
+      // All three are among the tasks by now.
+      executor.Cancel(timer);
+    });
+    EXPECT_NE(timer, behind);
+  });
+  done.get_future().wait();
+  Drain(executor);
+  EXPECT_FALSE(ran);
+}
+
 // --- Lent threads
 
 TEST_F(ThreadExecutorTest, AnIdleExecutorRunsOnTheThreadThatIsLent) {
@@ -219,6 +239,40 @@ TEST_F(ThreadExecutorTest, StopWaitsForALentThread) {
   EXPECT_TRUE(done);
   lender.join();
   other.join();
+}
+
+// Counts how often threads other than the one that made it look.
+class WatchedClock : public Clock {
+ public:
+  MonotonicTime Now() const override {
+    if (std::this_thread::get_id() != maker_) ++looks_;
+    return clock_.Now();
+  }
+  WallTime WallNow() const override { return clock_.WallNow(); }
+  int looks() const { return looks_; }
+
+ private:
+  SystemClock clock_;
+  const std::thread::id maker_ = std::this_thread::get_id();
+  mutable std::atomic<int> looks_ = 0;
+};
+
+TEST_F(ThreadExecutorTest, ATimerThatFallsDueDuringALentTaskIsCancelledByIt) {
+  WatchedClock clock;
+  ThreadExecutor executor(clock, {.takes_lent_threads = true});
+  bool ran = false;
+  {
+    const LendingScope lend(executor);
+    executor.Post([&] {
+      const int looks = clock.looks();
+      const TimerId timer = executor.PostAt(clock.Now(), [&] { ran = true; });
+      // With that look the executor's own thread puts it among the tasks that wait.
+      while (clock.looks() == looks) std::this_thread::yield();
+      executor.Cancel(timer);
+    });
+  }
+  Drain(executor);
+  EXPECT_FALSE(ran);
 }
 
 }  // namespace

@@ -116,8 +116,8 @@ class Transport {
   virtual absl::StatusOr<std::unique_ptr<Server>> Listen(const std::string& endpoint,
                                                          std::vector<ServerMethod> methods) = 0;
 
-  // Opens a stream; connecting goes on behind it, and its failure is an OnClosed. The handler and
-  // the executor outlive the stream.
+  // Opens a stream; connecting goes on behind it, and its failure is an OnClosed. The handler
+  // outlives the stream, the executor the transport.
   virtual std::unique_ptr<ClientStream> OpenStream(const std::string& endpoint,
                                                    const std::string& method,
                                                    const CallOptions& options, Executor& executor,

@@ -53,9 +53,10 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   if (!opened.ok()) return opened.status();
 
   const SystemClock clock;
-  GrpcTransport transport;
   ThreadExecutor executor(clock, {.name = "controller"});
   ThreadExecutor storage_executor(clock, {.name = "raft-storage"});
+  // Ends before them: its calls end on them.
+  GrpcTransport transport;
   // A node that cannot go on must acknowledge nothing more: nothing is waited for or tidied up.
   auto node = ControllerNode::Create(
       *config, opened->identity, std::move(opened->state), std::move(opened->log),
