@@ -327,7 +327,7 @@ TEST_P(TransportTest, R41_APortInUseIsRefusedByName) {
 }
 
 TEST_F(GrpcOnlyTest, AFullQueueIsRefusedByName) {
-  ThreadExecutor small(clock_, {.name = "small", .capacity = 2});
+  ThreadExecutor small(clock_, {.name = "small", .capacity = 1});
   MethodTable table;
   table.Unary<v1::DeleteTopicsRequest, v1::DeleteTopicsResponse>(
       admin_methods::kDeleteTopics, small,
