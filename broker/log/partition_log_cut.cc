@@ -57,7 +57,16 @@ absl::Status PartitionLog::Cut(Offset offset) {
     if (absl::Status status = fs_.SyncDirectory(directory_); !status.ok()) return status;
   }
   MarkDirty(active().base_offset(), /*with_indexes=*/false);
-  return active().TruncateTo(offset);
+  if (absl::Status status = active().TruncateTo(offset); !status.ok()) return status;
+  // Before anything follows: else a loss of power may bring back what was cut, below what came after
+  // it in a newer segment, and nothing would show that.
+  for (const auto& file : active().Files(/*with_indexes=*/false)) {
+    if (absl::Status status = file->Sync(); !status.ok()) {
+      failure_ = status;
+      return status;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PartitionLog::ReplayProducers() {
