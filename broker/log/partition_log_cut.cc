@@ -58,8 +58,8 @@ absl::Status PartitionLog::Cut(Offset offset) {
   }
   MarkDirty(active().base_offset(), /*with_indexes=*/false);
   if (absl::Status status = active().TruncateTo(offset); !status.ok()) return status;
-  // Before anything follows: else a loss of power may bring back what was cut, below what came after
-  // it in a newer segment, and nothing would show that.
+  // Before anything follows: else a loss of power may bring back what was cut, below what came
+  // after it in a newer segment, and nothing would show that.
   for (const auto& file : active().Files(/*with_indexes=*/false)) {
     if (absl::Status status = file->Sync(); !status.ok()) {
       failure_ = status;
