@@ -549,19 +549,24 @@ TEST_F(LeaderReplicaTest, WhoLostRecordsBeginsAnewOnceItIsNotCountedOn) {
 
 // The controller may believe it after the setting has changed back and forth.
 TEST_F(LeaderReplicaTest, WhatIsUnsyncedDoesNotCountWhileTheWordThatAllIsSyncedIsUnderWay) {
+  // All is synced up to `durable`, which is told; then the setting goes back, and more comes that
+  // is not synced.
+  const auto tell_synced_and_go_on = [&](int64_t durable, int64_t end) {
+    leader_->SetFlushPolicy(FlushPolicy::kFsync);
+    leader_->Durable(Offset(durable), At(2));
+    for (const int follower : {2, 3}) Ack(follower, durable, durable);
+    const auto told = leader_->TakeProposal();
+    EXPECT_TRUE(told && told->synced);
+    leader_->SetFlushPolicy(FlushPolicy::kReplicated);
+    leader_->Appended(Offset(end), At(2));
+    for (const int follower : {2, 3}) Ack(follower, end, durable);
+    EXPECT_EQ(leader_->high_watermark(), Offset(durable));
+  };
   MakeUnsynced();
-  leader_->SetFlushPolicy(FlushPolicy::kFsync);
-  auto proposal = leader_->TakeProposal();
-  ASSERT_TRUE(proposal);
-  ASSERT_TRUE(proposal->synced);
-  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
-  leader_->Appended(Offset(30), At(2));
-  Ack(2, 30, 20);
-  Ack(3, 30, 20);
-  EXPECT_EQ(leader_->high_watermark(), Offset(20));
+  tell_synced_and_go_on(20, 30);
   // The first attempt may be on its way yet.
   leader_->ProposalOutcomeUnknown(At(3));
-  proposal = leader_->TakeProposal();
+  const auto proposal = leader_->TakeProposal();
   ASSERT_TRUE(proposal);
   EXPECT_FALSE(proposal->synced);
   leader_->ProposalRefused(At(3));
@@ -570,18 +575,7 @@ TEST_F(LeaderReplicaTest, WhatIsUnsyncedDoesNotCountWhileTheWordThatAllIsSyncedI
   EXPECT_EQ(leader_->high_watermark(), Offset(30));
 
   // Refused for good, it says nothing any more.
-  leader_->SetFlushPolicy(FlushPolicy::kFsync);
-  leader_->Durable(Offset(30), At(4));
-  Ack(2, 30, 30);
-  Ack(3, 30, 30);
-  proposal = leader_->TakeProposal();
-  ASSERT_TRUE(proposal);
-  ASSERT_TRUE(proposal->synced);
-  leader_->SetFlushPolicy(FlushPolicy::kReplicated);
-  leader_->Appended(Offset(40), At(4));
-  Ack(2, 40, 30);
-  Ack(3, 40, 30);
-  EXPECT_EQ(leader_->high_watermark(), Offset(30));
+  tell_synced_and_go_on(30, 40);
   leader_->ProposalRefused(At(5));
   EXPECT_EQ(leader_->high_watermark(), Offset(40));
 }

@@ -13,7 +13,8 @@ struct GrpcTransport::State {
 };
 
 GrpcTransport::GrpcTransport() : state_(std::make_unique<State>()) {
-  // Debian's build of Abseil looks for lock cycles at every lock that gRPC takes, in production too.
+  // Debian's build of Abseil looks for lock cycles at every lock that gRPC takes, in production
+  // too.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
