@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -52,9 +51,16 @@ class DoomedLog {
     log_ = std::move(const_cast<std::unique_ptr<PartitionLog>&>(*opened));
     const std::vector<std::string> batches = AllBatches(*log_);
     std::map<Offset, std::string> found;
+    const std::string* before = nullptr;
     for (const std::string& batch : batches) {
-      EXPECT_TRUE(written_.count(batch) > 0) << "a batch that nobody appended";
-      found[ParseBatchHeader(batch).base_offset] = batch;
+      const auto written = predecessors_.find(batch);
+      ASSERT_TRUE(written != predecessors_.end()) << "a batch that nobody appended";
+      const Offset base = ParseBatchHeader(batch).base_offset;
+      if (before != nullptr) {
+        ASSERT_EQ(written->second, *before) << "two histories meet at " << base;
+      }
+      before = &batch;
+      found[base] = batch;
     }
     for (const auto& [base, batch] : entries_) {
       if (ParseBatchHeader(batch).next_offset() > durable_) break;
@@ -107,6 +113,15 @@ class DoomedLog {
       }
     }
     EXPECT_EQ(have, epochs.starts());
+    // What is remembered of others left the log at its start.
+    for (const auto& [id, have] : log_->producers().producers()) {
+      const auto in_log = producers.producers().find(id);
+      const size_t shown =
+          in_log == producers.producers().end() ? 0 : in_log->second.batches.size();
+      for (size_t i = 0; i + shown < have.batches.size(); ++i) {
+        EXPECT_LT(have.batches[i].last_offset, log_->log_start()) << "of producer " << id;
+      }
+    }
     for (const auto& [id, expected] : producers.producers()) {
       const auto have = log_->producers().producers().find(id);
       ASSERT_TRUE(have != log_->producers().producers().end()) << id;
@@ -139,14 +154,18 @@ class DoomedLog {
     if (known != log_->producers().producers().end()) {
       spec.producer_epoch = known->second.batches.back().epoch.value();
       spec.sequence = SequenceAfter(known->second.batches.back().last_sequence, 1);
+    } else {
+      // As a producer does that is told it is unknown; what its old epoch said may be back later.
+      spec.producer_epoch = ++new_epochs_;
     }
     const Buffer batch = MakeBatch(spec);
     const Offset base = log_->log_end();
     const std::string stored = PatchBatch(batch, base, epoch_).ToString();
-    written_.insert(stored);
+    predecessors_[stored] = entries_.empty() ? "" : entries_.rbegin()->second;
     const auto result =
         log_->AppendAsLeader(batch, HeaderOf(batch), epoch_, WallTime::FromUnixMillis(kNowMs));
     if (!result.ok()) return false;
+    EXPECT_FALSE(result->duplicate) << "nothing was sent twice, and it is not in the log: " << base;
     entries_[base] = stored;
     return true;
   }
@@ -227,8 +246,9 @@ class DoomedLog {
   FaultFileSystem fs_;
   LogConfig config_;
   std::unique_ptr<PartitionLog> log_;
-  // Every batch that was ever given to the disk.
-  std::set<std::string> written_;
+  // Every batch that was ever given to the disk, and the one that it was appended behind: what a
+  // log holds after a crash is what it held at one moment, or less.
+  std::map<std::string, std::string> predecessors_;
   // What the log holds; below durable_ it must survive.
   std::map<Offset, std::string> entries_;
   Offset durable_;
@@ -237,6 +257,7 @@ class DoomedLog {
   Offset recovery_point_;
   LeaderEpoch epoch_{0};
   uint64_t salt_ = 0;
+  int16_t new_epochs_ = 0;
 };
 
 TEST(CrashTest, APowerLossAtEveryOperation) {

@@ -121,7 +121,7 @@ void DerivedState::FinishLoad(Offset log_start) {
 }
 
 void DerivedState::BeginReplay(Offset log_start) {
-  producers_.BeginReplay();
+  producers_.BeginReplay(log_start);
   producers_noted_ = log_start;
 }
 

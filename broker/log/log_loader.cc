@@ -84,7 +84,7 @@ class Loader {
   absl::Status OpenAll();
   // Opens the segment at `base`; `next` is the base of the one behind it.
   absl::Status OpenOne(Offset base, std::optional<Offset> next);
-  absl::Status Recover(Segment& segment, Offset end_missing);
+  absl::Status Recover(Segment& segment, Offset known_durable, Offset end_missing);
   // Whether the segment at `base` may hold something past the recovery point.
   bool NeedsScan(std::optional<Offset> next) const {
     return !options_.clean_stop && (!next || *next > recovery_point_);
@@ -147,12 +147,12 @@ void Loader::Report(uint64_t bytes) {
   }
 }
 
-absl::Status Loader::Recover(Segment& segment, Offset end_missing) {
+absl::Status Loader::Recover(Segment& segment, Offset known_durable, Offset end_missing) {
   const LeaderEpoch epoch =
       log_.segments.empty() ? LeaderEpoch(-1) : log_.segments.back()->last_epoch();
   const uint64_t size = segment.size_bytes();
   const auto cut = segment.Recover(
-      recovery_point_, end_missing, epoch, [this](uint64_t bytes) { Report(bytes); },
+      known_durable, end_missing, epoch, [this](uint64_t bytes) { Report(bytes); },
       [this, &segment](uint64_t from) {
         return gives_up() ? GiveUpTail(segment, from) : absl::OkStatus();
       });
@@ -169,11 +169,13 @@ absl::Status Loader::OpenOne(Offset base, std::optional<Offset> next) {
                      : Segment::Open(fs_, directory_, base, options_.index_interval_bytes);
   if (!segment.ok()) return segment.status();
   const Offset end_missing = std::max(next.value_or(recovery_point_), recovery_point_);
-  // Its end may be a truncation that was not synced before the next segment began.
-  const bool may_be_cut =
-      !next || *next > recovery_point_ || (*segment)->next_offset() >= recovery_point_;
+  const Offset known_durable = std::min(recovery_point_, next.value_or(recovery_point_));
+  // Where the next one begins at the end of its last good batch, nothing is missing: what comes
+  // between them is of no batch.
+  const bool may_be_cut = !next || *next > recovery_point_ || (*segment)->next_offset() >= *next;
   if (!(*segment)->sound() && may_be_cut) {
-    if (absl::Status status = Recover(**segment, end_missing); !status.ok()) return status;
+    const absl::Status recovered = Recover(**segment, known_durable, end_missing);
+    if (!recovered.ok()) return recovered;
   } else if (!(*segment)->sound()) {
     return DamageError({(*segment)->path(), (*segment)->size_bytes(), (*segment)->next_offset(),
                         *next, (*segment)->unsound_reason()});

@@ -130,6 +130,24 @@ TEST(PartitionLogTest, R32ProducersSurviveRestartTruncationAndRetention) {
   }
 }
 
+// The first cut goes below what is remembered, so the file of producers is complete up to nothing
+// from then on; the second one goes below what it names.
+TEST(PartitionLogTest, R32WhatWasCutOffIsNoDuplicateAfterARestart) {
+  FaultFileSystem fs(41);
+  const LogConfig config = SmallSegments();
+  auto log = Open(fs, config);
+  for (int i = 0; i < 10; ++i) Append(*log, Produced(7, i));
+  ASSERT_TRUE(log->Close().ok());
+  log = Open(fs, config, log->durable_offset(), /*clean_stop=*/true);
+  ASSERT_TRUE(log->TruncateTo(Offset(8)).ok());
+  ASSERT_TRUE(log->TruncateTo(Offset(0)).ok());
+  for (int i = 0; i < 9; ++i) Append(*log, Produced(8, i));
+  Append(*log, Produced(7, 0, 5));
+  log = Open(fs, config);
+  EXPECT_EQ(Kind(*log, Produced(7, 0, 5)), Classification::Kind::kDuplicate);
+  EXPECT_EQ(Kind(*log, Produced(7, 5)), Classification::Kind::kNew) << "it is in no log any more";
+}
+
 TEST(PartitionLogTest, ManyProducersAreBounded) {
   ProducerState state(100);
   for (int i = 0; i < 1000; ++i) {

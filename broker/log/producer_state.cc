@@ -109,21 +109,15 @@ ProducerState::Producers ProducerState::Below(Offset end) const {
   return below;
 }
 
-void ProducerState::BeginReplay() {
-  before_replay_ = std::move(producers_);
+void ProducerState::BeginReplay(Offset from) {
+  before_replay_ = Below(from);
   producers_.clear();
 }
 
 void ProducerState::EndReplay() {
   for (auto& [id, old] : before_replay_) {
     Producer& now = producers_[id];
-    // What retention took from the log was remembered from before; the rest was replayed.
-    std::vector<RememberedBatch> all;
-    for (const RememberedBatch& batch : old.batches) {
-      if (now.batches.empty() || batch.last_offset < now.batches.front().first_offset) {
-        all.push_back(batch);
-      }
-    }
+    std::vector<RememberedBatch> all = std::move(old.batches);
     all.insert(all.end(), now.batches.begin(), now.batches.end());
     now.forgot = now.forgot || old.forgot || all.size() > kRememberedBatches;
     if (all.size() > kRememberedBatches) all.erase(all.begin(), all.end() - kRememberedBatches);

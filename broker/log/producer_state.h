@@ -54,8 +54,10 @@ class ProducerState {
   // BeginReplay and EndReplay.
   bool TruncateTo(Offset end);
 
-  // Producers that the replay does not show keep what they had: their batches left the log.
-  void BeginReplay();
+  // The batches that a log holds from `from` on, its first, will be noted again. Kept is what is
+  // remembered of those below, which retention took; the rest may never have been in this log: what
+  // was remembered may be from before a truncation.
+  void BeginReplay(Offset from);
   void EndReplay();
 
   void Clear() { producers_.clear(); }

@@ -144,6 +144,21 @@ TEST(RecoveryTest, R22ZeroTailIsNoRecords) {
   }
 }
 
+TEST(RecoveryTest, R22WhatFollowsTheLastBatchOfAClosedSegmentIsNoDamage) {
+  Filled filled(24);
+  filled.fs.Change(PathOf(Offset(0), ".log"), [](std::string& bytes) { bytes.append("xyz"); });
+  // As for a file that was cut, and that a loss of power brought back.
+  for (const char* suffix : {".index", ".timeindex"}) {
+    filled.fs.Change(PathOf(Offset(0), suffix), [](std::string& bytes) { bytes.clear(); });
+  }
+  for (const uint64_t cut : {3u, 0u}) {
+    auto log = Open(filled.fs, filled.config, filled.end);
+    EXPECT_EQ(log->recovered_bytes_cut(), cut);
+    EXPECT_EQ(AllBatches(*log), filled.contents);
+    filled.fs.Crash();
+  }
+}
+
 TEST(RecoveryTest, R22ABatchWithCrcZeroIsReadable) {
   FaultFileSystem fs(23);
   auto log = Open(fs, SmallSegments());

@@ -240,6 +240,9 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
                  << next_offset_.value() << ") on, which were not yet known to be on disk: " << why;
     if (absl::Status status = before_cut(good); !status.ok()) return status;
     if (absl::Status status = log_->Truncate(good); !status.ok()) return status;
+    // Before anything follows: else the next loss of power may bring back what was cut, below what
+    // is known to be durable by then.
+    if (absl::Status status = log_->Sync(); !status.ok()) return status;
   }
   if (absl::Status status = FlushIndexes(); !status.ok()) return status;
   return cut;
