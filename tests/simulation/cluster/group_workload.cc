@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -260,6 +261,10 @@ bool GroupWorkload::IsStable() const {
   }
   const std::set<TopicPartition> distinct(owned.begin(), owned.end());
   return owned.size() == static_cast<size_t>(partitions_) && distinct.size() == owned.size();
+}
+
+int64_t GroupWorkload::Committed() const {
+  return std::accumulate(committed_.begin(), committed_.end(), int64_t{0});
 }
 
 bool GroupWorkload::IsAtEnd() {

@@ -36,6 +36,8 @@ class GroupWorkload {
 
   // All of it was handed out and committed, and every partition is owned.
   bool IsAtEnd();
+  // The sum of all offsets that were seen committed.
+  int64_t Committed() const;
   // What is assigned to whom.
   void RecordEnd();
 

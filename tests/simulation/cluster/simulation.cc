@@ -121,10 +121,19 @@ class Run : private control_sim::ControlPlane::Observer {
     return false;
   }
   // As Await, for what is costly to look at.
-  bool AwaitNowAndThen(Duration limit, const std::string& what, const std::function<bool()>& done) {
-    const MonotonicTime until = cluster_.scheduler().now() + limit;
+  // `progress`: while it changes, the limit begins anew: how long the whole takes depends on how
+  // much the faults have left to do.
+  bool AwaitNowAndThen(
+      Duration limit, const std::string& what, const std::function<bool()>& done,
+      const std::function<int64_t()>& progress = [] { return 0; }) {
+    MonotonicTime until = cluster_.scheduler().now() + limit;
+    int64_t reached = progress();
     while (cluster_.violation().empty()) {
       if (done()) return true;
+      if (const int64_t now = progress(); now != reached) {
+        reached = now;
+        until = cluster_.scheduler().now() + limit;
+      }
       if (cluster_.scheduler().now() >= until) {
         cluster_.Break(what + " within " + SecondsText(limit));
         break;
@@ -178,8 +187,10 @@ class Run : private control_sim::ControlPlane::Observer {
         Await(kQuietWithin, "requests had no outcome", [&] { return IsIdle(); }) &&
         AwaitNowAndThen(kReadWithin, "the consumer has not read everything",
                         [&] { return !consumer_ || consumer_->IsAtEnd(); }) &&
-        AwaitNowAndThen(kReadWithin, "the group has not read and committed everything",
-                        [&] { return group_ == nullptr || group_->IsAtEnd(); }) &&
+        AwaitNowAndThen(
+            kReadWithin, "the group has not read and committed everything, and nothing more",
+            [&] { return group_ == nullptr || group_->IsAtEnd(); },
+            [&] { return group_ == nullptr ? 0 : group_->Committed(); }) &&
         // A session that a fault broke may have ended only now.
         AwaitNowAndThen(kWholeWithin, "not whole at the end",
                         [&] { return cluster_.IsWhole(kTopic); });
