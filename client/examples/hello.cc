@@ -39,8 +39,8 @@ absl::Status Send(Producer& producer) {
   record.key = "greeting";
   record.value = "hello, log";
   std::promise<Delivery> delivered;
-  const absl::Status taken = producer.Send(
-      std::move(record), [&](const Delivery& delivery) { delivered.set_value(delivery); });
+  const absl::Status taken =
+      producer.Send(record, [&](const Delivery& delivery) { delivered.set_value(delivery); });
   if (!taken.ok()) return taken;
   const Delivery delivery = delivered.get_future().get();
   if (delivery.status.ok()) std::cout << "stored at offset " << delivery.offset << std::endl;

@@ -32,24 +32,6 @@ PartitionQueue::PartitionQueue(TopicPartition partition, const Options& options,
   CHECK(!options_.idempotent || options_.max_in_flight <= 5) << "brokers remember five batches";
 }
 
-uint64_t PartitionQueue::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
-                             MonotonicTime sent_at, uint64_t generation) {
-  if (queue_.empty() || !queue_.back()->HasRoomFor(record, options_.batch_bytes)) {
-    queue_.push_back(std::make_shared<ProduceBatch>(options_.codec, sent_at,
-                                                    sent_at + options_.delivery_timeout));
-    queue_.back()->generation = generation;
-  }
-  queue_.back()->Add(record, buffer_bytes, std::move(done));
-  return queue_.back()->generation;
-}
-
-bool PartitionQueue::FrontIsReady(MonotonicTime now, bool no_linger) const {
-  if (queue_.empty()) return false;
-  const ProduceBatch& front = *queue_.front();
-  return no_linger || queue_.size() > 1 || front.encoded_bytes() >= options_.batch_bytes ||
-         now >= front.created() + options_.linger;
-}
-
 std::shared_ptr<ProduceBatch> PartitionQueue::NextInWindow(bool& more) {
   const size_t limit = std::min(window_.size(), options_.max_in_flight);
   for (size_t i = 0; i < limit; ++i) {
@@ -68,9 +50,9 @@ std::shared_ptr<ProduceBatch> PartitionQueue::NextInWindow(bool& more) {
   return nullptr;
 }
 
-std::shared_ptr<ProduceBatch> PartitionQueue::Next(MonotonicTime now,
-                                                   const ProducerIdentity& current,
-                                                   bool no_linger) {
+std::shared_ptr<ProduceBatch> PartitionQueue::Next(
+    MonotonicTime now, const ProducerIdentity& current,
+    absl::FunctionRef<std::shared_ptr<ProduceBatch>()> unsent) {
   if (options_.idempotent) {
     if (!current.valid()) return nullptr;
     if (identity_ != current && in_flight_ == 0 && (window_.empty() || needs_identity_)) {
@@ -82,9 +64,9 @@ std::shared_ptr<ProduceBatch> PartitionQueue::Next(MonotonicTime now,
   if (blocked_ || now < retry_at_ || (one_at_a_time && in_flight_ > 0)) return nullptr;
   bool more = true;
   std::shared_ptr<ProduceBatch> next = NextInWindow(more);
-  while (next == nullptr && more && FrontIsReady(now, no_linger)) {
-    next = std::move(queue_.front());
-    queue_.pop_front();
+  while (next == nullptr && more) {
+    next = unsent();
+    if (next == nullptr) break;
     if (absl::Status status = next->Number(identity_, next_sequence_); !status.ok()) {
       next->result = std::move(status);
       completed_.push_back(std::move(next));
@@ -263,11 +245,12 @@ void PartitionQueue::Expire(MonotonicTime now, const absl::Status& obstacle) {
     }
   }
   Settle();
-  while (!queue_.empty() && queue_.front()->deadline() <= now) {
-    queue_.front()->result = Expired(*queue_.front(), obstacle);
-    completed_.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-  }
+}
+
+void PartitionQueue::ExpireUnsent(std::shared_ptr<ProduceBatch> batch,
+                                  const absl::Status& obstacle) {
+  batch->result = Expired(*batch, obstacle);
+  completed_.push_back(std::move(batch));
 }
 
 void PartitionQueue::Abort(const absl::Status& why) {
@@ -283,12 +266,7 @@ void PartitionQueue::Abort(const absl::Status& why) {
     }
     completed_.push_back(batch);
   }
-  for (const auto& batch : queue_) {
-    batch->result = why;
-    completed_.push_back(batch);
-  }
   window_.clear();
-  queue_.clear();
   in_flight_ = 0;
 }
 
@@ -296,22 +274,18 @@ bool PartitionQueue::NeedsNewIdentity(const ProducerIdentity& current) const {
   return needs_identity_ && in_flight_ == 0 && identity_ == current;
 }
 
-std::optional<MonotonicTime> PartitionQueue::WakeAt(MonotonicTime now) const {
-  std::optional<MonotonicTime> at;
-  const auto consider = [&](MonotonicTime when) {
-    if (when > now && (!at || when < *at)) at = when;
-  };
+std::optional<MonotonicTime> PartitionQueue::Deadline() const {
   for (const auto& batch : window_) {
-    if (batch->state == State::kDone || batch->abandoned) continue;
-    consider(batch->deadline());
-    break;
+    if (batch->state != State::kDone && !batch->abandoned) return batch->deadline();
   }
-  if (!queue_.empty()) {
-    consider(queue_.front()->deadline());
-    consider(queue_.front()->created() + options_.linger);
+  return std::nullopt;
+}
+
+std::optional<uint64_t> PartitionQueue::OldestGeneration() const {
+  for (const auto& batch : window_) {
+    if (!batch->abandoned) return batch->generation;
   }
-  if (!empty()) consider(retry_at_);
-  return at;
+  return std::nullopt;
 }
 
 std::vector<std::shared_ptr<ProduceBatch>> PartitionQueue::TakeCompleted() {

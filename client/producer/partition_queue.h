@@ -9,13 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "client/base/backoff.h"
 #include "client/producer/produce_batch.h"
-#include "client/producer/producer_record.h"
 #include "common/random/random.h"
-#include "common/record/batch_header.h"
-#include "common/record/record_view.h"
 #include "common/types/time.h"
 
 namespace conclave {
@@ -38,9 +36,6 @@ namespace conclave {
 class PartitionQueue {
  public:
   struct Options {
-    size_t batch_bytes = size_t{256} << 10;
-    Compression codec = Compression::kNone;
-    Duration linger;
     Duration delivery_timeout = Duration::Seconds(120);
     std::string delivery_timeout_name = "delivery.timeout.ms";
     bool idempotent = true;
@@ -55,19 +50,15 @@ class PartitionQueue {
   PartitionQueue(TopicPartition partition, const Options& options, const Random& random);
 
   const TopicPartition& partition() const { return partition_; }
-  bool empty() const { return window_.empty() && queue_.empty(); }
+  // Nothing has been sent that is not done.
+  bool empty() const { return window_.empty(); }
   size_t in_flight() const { return in_flight_; }
 
-  // `sent_at`: from when its time counts; never before that of the record before. A batch keeps the
-  // generation of its first record, which is returned.
-  uint64_t Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
-               MonotonicTime sent_at, uint64_t generation);
-
   // The next batch that may go out, which is in flight from then on; null if none may now.
-  // `current` is the producer's identity, not valid while there is none. `no_linger`: what is there
-  // goes at once.
+  // `current` is the producer's identity, not valid while there is none. `unsent` gives batches
+  // that were never sent, in order, and null if there is none.
   std::shared_ptr<ProduceBatch> Next(MonotonicTime now, const ProducerIdentity& current,
-                                     bool no_linger);
+                                     absl::FunctionRef<std::shared_ptr<ProduceBatch>()> unsent);
 
   // The answers for batches in flight. DUPLICATE is success.
   void Succeeded(ProduceBatch& batch, Offset base_offset);
@@ -80,14 +71,20 @@ class PartitionQueue {
 
   // Gives up what has been there for the delivery timeout. `obstacle` tells why nothing was sent.
   void Expire(MonotonicTime now, const absl::Status& obstacle);
+  // Gives up a batch that was never sent and has been there for that long; after Expire.
+  void ExpireUnsent(std::shared_ptr<ProduceBatch> batch, const absl::Status& obstacle);
   // Gives up everything. No answers may come after it.
   void Abort(const absl::Status& why);
 
   // It can go on only under another identity than this.
   bool NeedsNewIdentity(const ProducerIdentity& current) const;
 
-  // When time alone next changes something; nullopt if never.
-  std::optional<MonotonicTime> WakeAt(MonotonicTime now) const;
+  // When it may send again after a failure; in the past where nothing keeps it.
+  MonotonicTime retry_at() const { return retry_at_; }
+  // When the next of those sent is given up; nullopt if none.
+  std::optional<MonotonicTime> Deadline() const;
+  // Of what was sent and is not done; nullopt if there is nothing.
+  std::optional<uint64_t> OldestGeneration() const;
 
   // Those whose `result` was set since the last call, in order.
   std::vector<std::shared_ptr<ProduceBatch>> TakeCompleted();
@@ -95,7 +92,6 @@ class PartitionQueue {
  private:
   using State = ProduceBatch::State;
 
-  bool FrontIsReady(MonotonicTime now, bool no_linger) const;
   std::shared_ptr<ProduceBatch> NextInWindow(bool& more);
   void Rebase(const ProducerIdentity& current);
   // Batches that fail together wait together: the pause grows with the tries, not with the batches.
@@ -111,8 +107,6 @@ class PartitionQueue {
   Random random_;
   // Numbered and sent once at least; the first is not done.
   std::deque<std::shared_ptr<ProduceBatch>> window_;
-  // Not numbered; the last one takes records.
-  std::deque<std::shared_ptr<ProduceBatch>> queue_;
   std::vector<std::shared_ptr<ProduceBatch>> completed_;
   size_t in_flight_ = 0;
 

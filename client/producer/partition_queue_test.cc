@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/producer/batch_lane.h"
 #include "common/error/error.h"
 #include "common/record/batch_check.h"
 
@@ -18,6 +19,7 @@ class PartitionQueueTest : public testing::Test {
  protected:
   PartitionQueueTest() {
     options_.delivery_timeout = Duration::Seconds(10);
+    batches_.delivery_timeout = Duration::Seconds(10);
     options_.retry_pause = Duration::Milliseconds(100);
     Make();
   }
@@ -29,17 +31,20 @@ class PartitionQueueTest : public testing::Test {
   void Add(const std::string& value) {
     RecordView record;
     record.value = value;
-    queue_->Add(
+    lane_.Add(
         record, value.size(),
         [this, value](const Delivery& d) {
           done_.push_back({value, d});
         },
-        now_, 1);
+        now_, 1, batches_);
+  }
+  std::shared_ptr<ProduceBatch> Next(const ProducerIdentity& identity) {
+    return queue_->Next(now_, identity, [this] { return lane_.Take(now_, true, batches_); });
   }
   // Sends all it may; the batches in flight stand in sent_, in order.
   int SendAll(const ProducerIdentity& identity = kFirst) {
     int count = 0;
-    while (auto batch = queue_->Next(now_, identity, true)) {
+    while (auto batch = Next(identity)) {
       sent_.push_back(batch);
       ++count;
     }
@@ -65,6 +70,9 @@ class PartitionQueueTest : public testing::Test {
   void Pass(Duration time) {
     now_ = now_ + time;
     queue_->Expire(now_, absl::OkStatus());
+    while (auto unsent = lane_.TakeExpired(now_)) {
+      queue_->ExpireUnsent(std::move(unsent), absl::OkStatus());
+    }
     Tell();
   }
   void Tell() {
@@ -85,6 +93,8 @@ class PartitionQueueTest : public testing::Test {
   };
 
   PartitionQueue::Options options_;
+  BatchLane::Options batches_;
+  BatchLane lane_;
   std::unique_ptr<PartitionQueue> queue_;
   MonotonicTime now_ = MonotonicTime::FromNanoseconds(1'000'000'000);
   std::vector<std::shared_ptr<ProduceBatch>> sent_;
@@ -131,24 +141,6 @@ TEST_F(PartitionQueueTest, SendsNothingWithoutAnIdentity) {
   EXPECT_EQ(SendAll(), 1);
 }
 
-TEST_F(PartitionQueueTest, LingersUntilTheTimeOrTheSize) {
-  options_.linger = Duration::Milliseconds(5);
-  options_.batch_bytes = 300;
-  Make();
-  Add("a");
-  EXPECT_EQ(queue_->Next(now_, kFirst, false), nullptr);
-  EXPECT_EQ(*queue_->WakeAt(now_), now_ + Duration::Milliseconds(5));
-  Pass(Duration::Milliseconds(5));
-  EXPECT_NE(queue_->Next(now_, kFirst, false), nullptr);
-  Add(std::string(200, 'x'));
-  EXPECT_EQ(queue_->Next(now_, kFirst, false), nullptr);
-  Add(std::string(200, 'y'));
-  const auto full = queue_->Next(now_, kFirst, false);
-  ASSERT_NE(full, nullptr);
-  EXPECT_EQ(full->count(), 1);
-  EXPECT_EQ(queue_->Next(now_, kFirst, false), nullptr);
-}
-
 TEST_F(PartitionQueueTest, SendsAgainInOrderUnderTheSameNumbersOnceAllHaveEnded) {
   AddAndSend(3);
   Add("r3");
@@ -167,7 +159,7 @@ TEST_F(PartitionQueueTest, PausesLongerAndLonger) {
   AddAndSend(1);
   for (const int pause : {100, 200, 400, 800, 1000, 1000}) {
     Fail(sent_.size() - 1, v1::NOT_ENOUGH_REPLICAS);
-    const Duration wait = *queue_->WakeAt(now_) - now_;
+    const Duration wait = queue_->retry_at() - now_;
     EXPECT_GE(wait, Duration::Milliseconds(pause) * 80 / 100);
     EXPECT_LE(wait, Duration::Milliseconds(pause) * 120 / 100);
     Pass(wait);
@@ -257,7 +249,6 @@ TEST_F(PartitionQueueTest, WhatWasNeverSentExpiresAsCertainlyNotStored) {
   Add("a");
   Pass(Duration::Seconds(9));
   EXPECT_TRUE(done_.empty());
-  EXPECT_EQ(*queue_->WakeAt(now_), now_ + Duration::Seconds(1));
   Pass(Duration::Seconds(1));
   ASSERT_EQ(done_.size(), 1u);
   EXPECT_EQ(CodeOf(0), v1::LEADER_NOT_AVAILABLE);

@@ -11,6 +11,8 @@
 namespace conclave {
 namespace {
 
+constexpr size_t kSmallBatchBytes = size_t{4} << 10;
+
 // The same batch under other numbers, which the CRC covers.
 Buffer Renumbered(const Buffer& batch, const ProducerIdentity& identity, int32_t base_sequence) {
   auto header = ParseBatchHeader(batch, 0);
@@ -34,7 +36,10 @@ bool ProduceBatch::HasRoomFor(const RecordView& record, size_t batch_bytes) cons
          builder_.uncompressed_bytes() + BatchBuilder::RecordBytesAtMost(record) <= batch_bytes;
 }
 
-void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done) {
+void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
+                       size_t expected_bytes) {
+  // Once it is no batch of a few records: else it would grow by copying itself time and again.
+  if (builder_.uncompressed_bytes() >= kSmallBatchBytes) builder_.Reserve(expected_bytes);
   builder_.Add(record);
   waiting_.push_back({std::move(done), record.timestamp_ms, buffer_bytes});
   buffer_bytes_ += buffer_bytes;

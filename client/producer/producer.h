@@ -76,7 +76,7 @@ struct ProducerOptions {
 //   ProducerRecord record;
 //   record.topic = "t";
 //   record.value = "v";
-//   absl::Status taken = producer.Send(std::move(record), [](const Delivery& d) {
+//   absl::Status taken = producer.Send(record, [](const Delivery& d) {
 //     if (!d.status.ok()) LOG(ERROR) << Describe(d.status);
 //   });
 class Producer {
@@ -89,7 +89,8 @@ class Producer {
   //   MESSAGE_TOO_LARGE  larger than the whole buffer
   //   NOT_READY          Close was called
   //   INVALID_TOPIC, INVALID_PARTITIONS, INVALID_TIMESTAMP  what the record says cannot be
-  absl::Status Send(ProducerRecord record, DeliveryDone done);
+  // The record is copied; it may be used for the next one.
+  absl::Status Send(const ProducerRecord& record, DeliveryDone done);
 
   // Calls `room` on the executor once this many bytes of the buffer are free (BufferBytes tells
   // what a record takes; more than there are count as all of them). In the order of the calls;
@@ -108,10 +109,8 @@ class Producer {
   size_t buffered_bytes() const;
 
  private:
-  class Inbox;
   class Core;
 
-  const std::shared_ptr<Inbox> inbox_;
   const std::shared_ptr<Core> core_;
 };
 

@@ -15,9 +15,6 @@ namespace {
 
 PartitionQueue::Options QueueOptions(const ProducerOptions& options) {
   PartitionQueue::Options queue;
-  queue.batch_bytes = options.batch_bytes;
-  queue.codec = options.compression;
-  queue.linger = options.linger;
   queue.delivery_timeout = options.delivery_timeout;
   queue.delivery_timeout_name = options.delivery_timeout_name;
   queue.answered = options.acks != v1::ACKS_NONE;
@@ -26,6 +23,14 @@ PartitionQueue::Options QueueOptions(const ProducerOptions& options) {
   queue.retry_pause = options.retry_pause;
   queue.retry_pause_max = options.retry_pause_max;
   return queue;
+}
+
+RecordAccumulator::Options AccumulatorOptions(const ProducerOptions& options) {
+  return {.buffer_bytes = options.buffer_bytes,
+          .batches = {.batch_bytes = options.batch_bytes,
+                      .codec = options.compression,
+                      .linger = options.linger,
+                      .delivery_timeout = options.delivery_timeout}};
 }
 
 bool IsOfLeadership(v1::ErrorCode code) {
@@ -40,30 +45,26 @@ bool IsOfLeadership(v1::ErrorCode code) {
   }
 }
 
-RecordView ViewOf(const ProducerRecord& record) {
-  RecordView view;
-  view.timestamp_ms = *record.timestamp_ms;
-  if (record.key) view.key = *record.key;
-  if (record.value) view.value = *record.value;
-  for (const auto& [key, value] : record.headers) {
-    HeaderView& header = view.headers.emplace_back();
-    header.key = key;
-    if (value) header.value = *value;
-  }
-  return view;
-}
-
 }  // namespace
 
 Producer::Core::Core(ProducerOptions options, Transport& transport, Executor& executor,
-                     const Random& random, std::shared_ptr<Inbox> inbox)
+                     const Random& random)
     : options_(std::move(options)),
       transport_(transport),
       executor_(executor),
       random_(random.Fork("producer")),
-      inbox_(std::move(inbox)),
-      metadata_({.bootstrap = options_.bootstrap}, transport, executor, random, [this] { Wake(); }),
-      identity_(metadata_, transport, executor, random, [this] { Wake(); }) {
+      accumulator_(AccumulatorOptions(options_), random_, executor),
+      metadata_({.bootstrap = options_.bootstrap}, transport, executor, random,
+                [this] {
+                  metadata_changed_ = true;
+                  Wake();
+                }),
+      identity_(metadata_, transport, executor, random,
+                [this] {
+                  look_again_at_ = executor_.clock().Now();
+                  Wake();
+                }),
+      expire_at_(executor.clock().Now() + options_.delivery_timeout) {
   CHECK_GT(options_.max_in_flight, 0u);
   CHECK(!options_.idempotent || options_.max_in_flight <= 5)
       << "an idempotent producer has at most 5 batches in flight, for brokers remember no more";
@@ -74,13 +75,11 @@ Producer::Core::~Core() {
   executor_.Cancel(close_timer_);
 }
 
-absl::Status Producer::Core::Accept(Inbox::Entry entry) {
-  entry.sent_at = executor_.clock().Now();
-  if (!entry.record.timestamp_ms) {
-    entry.record.timestamp_ms = executor_.clock().WallNow().unix_millis();
-  }
+absl::Status Producer::Core::Send(const ProducerRecord& record, DeliveryDone done) {
+  const Clock& clock = executor_.clock();
   bool wake = false;
-  absl::Status status = inbox_->Put(std::move(entry), wake);
+  absl::Status status = accumulator_.Append(record, std::move(done), clock.Now(),
+                                            clock.WallNow().unix_millis(), wake);
   if (wake) {
     executor_.Post([weak = weak_from_this()] {
       if (const auto core = weak.lock()) core->Pump();
@@ -99,141 +98,214 @@ void Producer::Core::Wake() {
 
 void Producer::Core::Pump() {
   const MonotonicTime now = executor_.clock().Now();
-  TakeIn();
-  RouteWaiting(now);
-  ExpireAndRenew(now);
+  do {
+    TakeIn();
+  } while (Route(now));
+  if (!active_.empty() && options_.idempotent && options_.acks != v1::ACKS_NONE) {
+    identity_.Ensure();
+  }
+  if (now >= expire_at_) Expire(now);
   RetryMoved(now);
+  if (now >= look_again_at_) MakeAllReady();
   SendAll(now);
   TellCompleted();
   CheckFlushes();
-  ArmTimer(now);
+  ArmTimer();
 }
 
-void Producer::Core::Count(uint64_t generation, int64_t change) {
-  const auto it = counts_.try_emplace(generation).first;
-  it->second += change;
-  if (it->second == 0) counts_.erase(it);
-}
+// --- Records and where they go
 
 void Producer::Core::TakeIn() {
-  for (Inbox::Entry& entry : inbox_->Take()) {
-    const std::string name = entry.record.topic;
-    entry.generation = generation_;
-    Count(generation_, 1);
-    const auto [it, fresh] = topics_.try_emplace(
-        name, Topic{{}, StickyPartitioner(random_.Fork(name), options_.batch_bytes)});
-    if (fresh) metadata_.Watch(name);
+  RecordAccumulator::News news = accumulator_.TakeNews();
+  for (std::string& name : news.topics) {
+    if (topics_.try_emplace(name).second) metadata_.Watch(name);
+    waiting_.insert(std::move(name));
+  }
+  for (const LaneId lane : news.lanes) Activate(PartitionOf(lane));
+}
+
+bool Producer::Core::Route(MonotonicTime now) {
+  const bool changed = std::exchange(metadata_changed_, false);
+  bool routed = false;
+  for (const auto& [name, lanes] : topics_) {
+    const bool waits = waiting_.contains(name);
+    if (!changed && !waits) continue;
     const MetadataCache::Topic* metadata = metadata_.Find(name);
-    if (!it->second.waiting.empty() || metadata == nullptr || !metadata->status.ok()) {
-      it->second.waiting.push_back(std::move(entry));
+    if (metadata != nullptr && metadata->status.ok() && !metadata->partitions.empty()) {
+      RouteTo(name, *metadata);
+      waiting_.erase(name);
+      routed = true;
     } else {
-      Route(name, it->second, *metadata, std::move(entry));
+      accumulator_.ForgetPartitions(name);
+      if (waits) ServeUnknown(name, metadata, now);
     }
   }
+  if (changed) Relead();
+  return routed;
 }
 
-PartitionIndex Producer::Core::Choose(const std::string& name, Topic& topic,
-                                      const MetadataCache::Topic& metadata,
-                                      const Inbox::Entry& entry) {
-  const auto count = static_cast<int32_t>(metadata.partitions.size());
-  if (entry.record.partition) return *entry.record.partition;
-  if (entry.record.key) return PartitionForKey(*entry.record.key, count);
-  const PartitionIndex current = topic.sticky.current();
-  if (current.value() >= 0 && !topic.sticky.full() && metadata_.LeaderOf({name, current})) {
-    return topic.sticky.Stay(entry.bytes);
+void Producer::Core::RouteTo(const std::string& name, const MetadataCache::Topic& metadata) {
+  const size_t count = metadata.partitions.size();
+  std::vector<LaneId>& lanes = topics_[name];
+  while (lanes.size() < count) {
+    TopicPartition partition{name, PartitionIndex(static_cast<int32_t>(lanes.size()))};
+    const Random random = random_.Fork(ToString(partition));
+    lanes.push_back(accumulator_.AddLane());
+    partitions_.push_back(std::make_unique<Partition>(lanes.back(), std::move(partition),
+                                                      QueueOptions(options_), random));
+    PartitionOf(lanes.back()).leader = metadata_.LeaderOf(PartitionOf(lanes.back()).name());
+    PartitionOf(lanes.back()).topic_id = metadata.id;
   }
-  std::vector<PartitionIndex> available;
-  for (int32_t i = 0; i < count; ++i) {
-    if (metadata_.LeaderOf({name, PartitionIndex(i)})) available.push_back(PartitionIndex(i));
+  std::vector<bool> has_leader(count);
+  for (size_t i = 0; i < count; ++i) {
+    has_leader[i] = metadata_.LeaderOf({name, PartitionIndex(static_cast<int32_t>(i))}).has_value();
   }
-  if (available.empty()) {
-    for (int32_t i = 0; i < count; ++i) available.push_back(PartitionIndex(i));
-  }
-  return topic.sticky.Choose(available, entry.bytes);
-}
-
-void Producer::Core::Route(const std::string& name, Topic& topic,
-                           const MetadataCache::Topic& metadata, Inbox::Entry entry) {
-  const PartitionIndex index = Choose(name, topic, metadata, entry);
-  if (static_cast<size_t>(index.value()) >= metadata.partitions.size()) {
-    // One that was added since would be known next time.
-    metadata_.Refresh();
-    return FailEntry(
-        std::move(entry), index,
+  auto misdirected = accumulator_.SetPartitions(
+      name, {lanes.begin(), lanes.begin() + static_cast<std::ptrdiff_t>(count)},
+      std::move(has_leader));
+  // One that was added since would be known next time.
+  if (!misdirected.empty()) metadata_.Refresh();
+  for (RecordAccumulator::Waiting& one : misdirected) {
+    const PartitionIndex index = one.record.partition.value_or(PartitionIndex(-1));
+    FailRecord(
+        std::move(one), index,
         MakeError(v1::INVALID_PARTITIONS,
-                  absl::StrCat("topic \"", name, "\" has ", metadata.partitions.size(),
+                  absl::StrCat("topic \"", name, "\" has ", count,
                                " partitions, counted from 0, and no partition ", index.value())));
   }
-  const TopicPartition partition{name, index};
-  const uint64_t generation = QueueOf(partition).Add(
-      ViewOf(entry.record), entry.bytes, std::move(entry.done), entry.sent_at, entry.generation);
-  if (generation != entry.generation) {
-    Count(entry.generation, -1);
-    Count(generation, 1);
+}
+
+void Producer::Core::ServeUnknown(const std::string& name, const MetadataCache::Topic* metadata,
+                                  MonotonicTime now) {
+  const auto oldest = accumulator_.OldestWaiting(name);
+  if (!oldest) {
+    waiting_.erase(name);
+    return;
   }
-  active_.insert(partition);
-}
-
-void Producer::Core::FailEntry(Inbox::Entry entry, PartitionIndex partition,
-                               const absl::Status& why) {
-  auto batch = std::make_shared<ProduceBatch>(Compression::kNone, entry.sent_at, entry.sent_at);
-  batch->Add(ViewOf(entry.record), entry.bytes, std::move(entry.done));
-  batch->generation = entry.generation;
-  batch->result = why;
-  completed_.push_back({{entry.record.topic, partition}, std::move(batch)});
-}
-
-void Producer::Core::FailWaiting(Topic& topic, const absl::Status& why) {
-  for (Inbox::Entry& entry : topic.waiting) FailEntry(std::move(entry), PartitionIndex(-1), why);
-  topic.waiting.clear();
-}
-
-void Producer::Core::RouteWaiting(MonotonicTime now) {
-  for (auto& [name, topic] : topics_) {
-    if (topic.waiting.empty()) continue;
-    const MetadataCache::Topic* metadata = metadata_.Find(name);
-    if (metadata != nullptr && metadata->status.ok()) {
-      while (!topic.waiting.empty()) {
-        Inbox::Entry entry = std::move(topic.waiting.front());
-        topic.waiting.pop_front();
-        Route(name, topic, *metadata, std::move(entry));
-      }
-      continue;
+  if (metadata != nullptr) {
+    const bool passes = IsRetriable(metadata->status);
+    const bool final =
+        !passes || (metadata->unknown_since &&
+                    now >= *metadata->unknown_since + options_.unknown_topic_timeout);
+    // An answer from before the first record says nothing about the topic of now.
+    const bool fresh = !passes || now >= *oldest + options_.unknown_topic_timeout;
+    if (final && fresh) {
+      return FailWaiting(name, MonotonicTime::Never(), metadata->status);
     }
-    if (metadata != nullptr) {
-      const bool final = !IsRetriable(metadata->status) ||
-                         (metadata->unknown_since &&
-                          now >= *metadata->unknown_since + options_.unknown_topic_timeout);
-      // An answer from before the first record says nothing about the topic of now.
-      const bool fresh = !IsRetriable(metadata->status) ||
-                         now >= topic.waiting.front().sent_at + options_.unknown_topic_timeout;
-      if (final && fresh) {
-        FailWaiting(topic, metadata->status);
-        continue;
-      }
-      metadata_.Refresh();
-    }
-    while (!topic.waiting.empty() &&
-           topic.waiting.front().sent_at + options_.delivery_timeout <= now) {
-      const absl::Status& last = metadata_.last_failure();
-      FailEntry(std::move(topic.waiting.front()), PartitionIndex(-1),
+    metadata_.Refresh();
+  }
+  if (*oldest + options_.delivery_timeout <= now) {
+    const absl::Status& last = metadata_.last_failure();
+    FailWaiting(name, now - options_.delivery_timeout,
                 MakeError(v1::LEADER_NOT_AVAILABLE,
                           absl::StrCat("no broker told of topic \"", name, "\" within ",
                                        options_.delivery_timeout.milliseconds(), " ms (",
                                        options_.delivery_timeout_name, "): ",
                                        last.ok() ? "none knows it" : std::string(last.message()))));
-      topic.waiting.pop_front();
+  }
+}
+
+void Producer::Core::FailWaiting(const std::string& name, MonotonicTime sent_until,
+                                 const absl::Status& why) {
+  for (RecordAccumulator::Waiting& one : accumulator_.TakeWaiting(name, sent_until)) {
+    FailRecord(std::move(one), PartitionIndex(-1), why);
+  }
+}
+
+void Producer::Core::FailRecord(RecordAccumulator::Waiting waiting, PartitionIndex partition,
+                                const absl::Status& why) {
+  auto batch = std::make_shared<ProduceBatch>(Compression::kNone, waiting.sent_at, waiting.sent_at);
+  batch->Add(ViewOf(waiting.record, 0), waiting.bytes, std::move(waiting.done));
+  batch->result = why;
+  completed_.push_back({{waiting.record.topic, partition}, std::move(batch)});
+}
+
+Producer::Core::Partition& Producer::Core::PartitionOf(const TopicPartition& name) {
+  return PartitionOf(topics_.at(name.topic).at(static_cast<size_t>(name.partition.value())));
+}
+
+void Producer::Core::Relead() {
+  ready_.clear();
+  for (const auto& partition : partitions_) {
+    partition->ready = false;
+    partition->leader = metadata_.LeaderOf(partition->name());
+    const MetadataCache::Topic* metadata = metadata_.Find(partition->name().topic);
+    if (metadata != nullptr) partition->topic_id = metadata->id;
+  }
+  MakeAllReady();
+}
+
+// --- What may be sent
+
+void Producer::Core::Activate(Partition& partition) {
+  active_.insert(partition.lane);
+  MakeReady(partition);
+}
+
+void Producer::Core::MakeReady(Partition& partition) {
+  if (partition.ready) return;
+  if (!partition.leader) return metadata_.Refresh();
+  partition.ready = true;
+  ready_[partition.leader->broker].push_back(&partition);
+}
+
+void Producer::Core::MakeAllReady() {
+  look_again_at_ = MonotonicTime::Never();
+  for (const LaneId lane : active_) MakeReady(PartitionOf(lane));
+}
+
+void Producer::Core::Rest(Partition& partition, MonotonicTime now,
+                          std::optional<MonotonicTime> ready_at) {
+  PartitionQueue& queue = partition.queue;
+  if (queue.NeedsNewIdentity(identity_.current())) identity_.Replace(identity_.current());
+  if (queue.empty() && !accumulator_.Deadline(partition.lane)) {
+    active_.erase(partition.lane);
+    return;
+  }
+  if (ready_at && *ready_at > now) look_again_at_ = std::min(look_again_at_, *ready_at);
+  if (queue.retry_at() > now) look_again_at_ = std::min(look_again_at_, queue.retry_at());
+}
+
+void Producer::Core::SendAll(MonotonicTime now) {
+  if (close_done_ && closing_ > 0) return;
+  for (auto& [broker, ready] : ready_) {
+    while (SendRequest(ready, now)) {
     }
   }
 }
 
-PartitionQueue& Producer::Core::QueueOf(const TopicPartition& partition) {
-  const auto found = queues_.find(partition);
-  if (found != queues_.end()) return found->second;
-  return queues_
-      .try_emplace(partition, partition, QueueOptions(options_), random_.Fork(ToString(partition)))
-      .first->second;
+bool Producer::Core::SendRequest(std::deque<Partition*>& ready, MonotonicTime now) {
+  if (ready.empty()) return false;
+  ProduceConnection& connection = ConnectionTo(*ready.front()->leader);
+  if (!connection.HasRoom()) return false;
+  std::vector<ProduceConnection::Item> items;
+  size_t bytes = 0;
+  // Each partition once, so that all get their share.
+  for (size_t left = ready.size(); left > 0 && bytes < options_.request_bytes; --left) {
+    Partition& partition = *ready.front();
+    ready.pop_front();
+    std::optional<MonotonicTime> ready_at;
+    auto batch = partition.queue.Next(now, identity_.current(), [&] {
+      RecordAccumulator::Taken taken = accumulator_.Take(partition.lane, now, hurry());
+      ready_at = taken.ready_at;
+      return std::move(taken.batch);
+    });
+    Collect(partition);
+    if (batch == nullptr) {
+      partition.ready = false;
+      Rest(partition, now, ready_at);
+      continue;
+    }
+    bytes += batch->encoded_bytes();
+    items.push_back({partition.name(), partition.topic_id, std::move(batch)});
+    ready.push_back(&partition);
+  }
+  if (items.empty()) return false;
+  connection.Send(std::move(items));
+  return true;
 }
+
+// --- What becomes of it
 
 absl::Status Producer::Core::Obstacle(const TopicPartition& partition) const {
   const MetadataCache::Topic* topic = metadata_.Find(partition.topic);
@@ -248,60 +320,33 @@ absl::Status Producer::Core::Obstacle(const TopicPartition& partition) const {
   return metadata_.last_failure();
 }
 
-void Producer::Core::Collect(PartitionQueue& queue) {
-  for (auto& batch : queue.TakeCompleted()) {
-    completed_.push_back({queue.partition(), std::move(batch)});
-  }
-  if (queue.empty()) active_.erase(queue.partition());
-}
-
-void Producer::Core::ExpireAndRenew(MonotonicTime now) {
-  if (!active_.empty() && options_.idempotent && options_.acks != v1::ACKS_NONE) {
-    identity_.Ensure();
-  }
-  for (auto it = active_.begin(); it != active_.end();) {
-    const TopicPartition partition = *it++;  // Collect may take it out.
-    PartitionQueue& queue = QueueOf(partition);
-    queue.Expire(now, Obstacle(partition));
-    if (queue.NeedsNewIdentity(identity_.current())) identity_.Replace(identity_.current());
-    Collect(queue);
+void Producer::Core::Collect(Partition& partition) {
+  for (auto& batch : partition.queue.TakeCompleted()) {
+    completed_.push_back({partition.name(), std::move(batch)});
   }
 }
 
-void Producer::Core::SendAll(MonotonicTime now) {
-  if (close_done_ && closing_ > 0) return;
-  while (SendRound(now)) {
-  }
-}
-
-bool Producer::Core::SendRound(MonotonicTime now) {
-  std::map<BrokerId, std::vector<ProduceConnection::Item>> requests;
-  std::map<BrokerId, size_t> bytes;
-  std::vector<TopicPartition> order(active_.lower_bound(turn_), active_.end());
-  order.insert(order.end(), active_.begin(), active_.lower_bound(turn_));
-  bool turned = false;
-  for (const TopicPartition& partition : order) {
-    const auto leader = metadata_.LeaderOf(partition);
-    if (!leader) {
-      metadata_.Refresh();
-      continue;
+void Producer::Core::Expire(MonotonicTime now) {
+  expire_at_ = now + options_.delivery_timeout;
+  const auto consider = [this](std::optional<MonotonicTime> at) {
+    if (at) expire_at_ = std::min(expire_at_, *at);
+  };
+  for (const LaneId lane : active_) {
+    Partition& partition = PartitionOf(lane);
+    const absl::Status obstacle = Obstacle(partition.name());
+    partition.queue.Expire(now, obstacle);
+    while (auto unsent = accumulator_.TakeExpired(lane, now)) {
+      partition.queue.ExpireUnsent(std::move(unsent), obstacle);
     }
-    size_t& size = bytes[leader->broker];
-    if (!ConnectionTo(*leader).HasRoom() || size >= options_.request_bytes) {
-      // It comes first when there is room again.
-      if (!std::exchange(turned, true)) turn_ = partition;
-      continue;
-    }
-    PartitionQueue& queue = QueueOf(partition);
-    auto batch = queue.Next(now, identity_.current(), hurry());
-    Collect(queue);
-    if (batch == nullptr) continue;
-    size += batch->encoded_bytes();
-    requests[leader->broker].push_back(
-        {partition, metadata_.Find(partition.topic)->id, std::move(batch)});
+    Collect(partition);
+    MakeReady(partition);
+    consider(partition.queue.Deadline());
+    consider(accumulator_.Deadline(lane));
   }
-  for (auto& [broker, items] : requests) connections_[broker]->Send(std::move(items));
-  return !requests.empty();
+  for (const std::string& name : waiting_) {
+    const auto oldest = accumulator_.OldestWaiting(name);
+    if (oldest) consider(*oldest + options_.delivery_timeout);
+  }
 }
 
 ProduceConnection& Producer::Core::ConnectionTo(const MetadataCache::Leader& leader) {
@@ -322,11 +367,12 @@ void Producer::Core::OnAnswer(const ProduceConnection& from, const ProduceConnec
   const v1::ErrorCode code = result.error().code();
   if (code == v1::NONE || code == v1::DUPLICATE_SEQUENCE_NUMBER) {
     last_failure_ = absl::OkStatus();
-    failed_.erase(item.partition);
-    PartitionQueue& queue = QueueOf(item.partition);
+    Partition& partition = PartitionOf(item.partition);
+    failed_.erase(partition.lane);
     item.batch->duplicate = result.duplicate();
-    queue.Succeeded(*item.batch, Offset(result.base_offset()));
-    Collect(queue);
+    partition.queue.Succeeded(*item.batch, Offset(result.base_offset()));
+    Collect(partition);
+    MakeReady(partition);
     return;
   }
   Failed(from, item, StatusFromError(result.error()), !HasNoEffect(code), IsOfLeadership(code));
@@ -340,27 +386,30 @@ void Producer::Core::OnLost(const ProduceConnection& from, const ProduceConnecti
 void Producer::Core::Failed(const ProduceConnection& from, const ProduceConnection::Item& item,
                             const absl::Status& status, bool unknown, bool may_have_moved) {
   last_failure_ = status;
+  Partition& partition = PartitionOf(item.partition);
   bool moved = metadata_.Learn(item.partition, ErrorFromStatus(status).hint());
   if (!moved) {
     // Another partition's refusal, or a refresh, may have told it before.
     const auto leader = metadata_.LeaderOf(item.partition);
     moved = leader && leader->endpoint != from.endpoint();
-    if (may_have_moved) failed_.try_emplace(item.partition, leader);
+    if (may_have_moved) failed_.try_emplace(partition.lane, leader);
     if (IsRetriable(status)) metadata_.Refresh();
   }
-  PartitionQueue& queue = QueueOf(item.partition);
-  queue.Failed(*item.batch, status, unknown, moved, executor_.clock().Now());
-  Collect(queue);
+  partition.queue.Failed(*item.batch, status, unknown, moved, executor_.clock().Now());
+  Collect(partition);
+  MakeReady(partition);
   Wake();
 }
 
 void Producer::Core::RetryMoved(MonotonicTime now) {
   std::erase_if(failed_, [&](const auto& failed) {
-    const auto& [partition, before] = failed;
-    if (!active_.contains(partition)) return true;  // Nothing waits any more.
-    const auto leader = metadata_.LeaderOf(partition);
+    const auto& [lane, before] = failed;
+    if (!active_.contains(lane)) return true;  // Nothing waits any more.
+    Partition& partition = PartitionOf(lane);
+    const auto& leader = partition.leader;
     if (!leader || (before && before->epoch == leader->epoch)) return false;
-    QueueOf(partition).LeaderMoved(now);
+    partition.queue.LeaderMoved(now);
+    MakeReady(partition);
     return true;
   });
   if (!failed_.empty()) metadata_.Refresh();
@@ -370,22 +419,28 @@ void Producer::Core::TellCompleted() {
   const auto completed = std::exchange(completed_, {});
   for (const Completed& one : completed) {
     ProduceBatch& batch = *one.batch;
-    const int32_t count = batch.count();
-    Count(batch.generation, -count);
-    inbox_->Free(batch.buffer_bytes());
+    accumulator_.Free(batch.buffer_bytes());
     batch.Complete(one.partition, *batch.result, batch.base_offset);
   }
 }
 
 void Producer::Core::Flush(absl::AnyInvocable<void()> done) {
-  TakeIn();
-  flushes_.push_back({generation_++, std::move(done)});
+  flushes_.push_back({accumulator_.NextGeneration(), std::move(done)});
+  look_again_at_ = executor_.clock().Now();
   Wake();
 }
 
+uint64_t Producer::Core::OldestGeneration() const {
+  uint64_t oldest = accumulator_.OldestGeneration().value_or(UINT64_MAX);
+  for (const LaneId lane : active_) {
+    const auto sent = partitions_[lane.value()]->queue.OldestGeneration();
+    if (sent) oldest = std::min(oldest, *sent);
+  }
+  return oldest;
+}
+
 void Producer::Core::CheckFlushes() {
-  while (!flushes_.empty() &&
-         (counts_.empty() || counts_.begin()->first > flushes_.front().generation)) {
+  while (!flushes_.empty() && OldestGeneration() > flushes_.front().generation) {
     auto done = std::move(flushes_.front().done);
     flushes_.pop_front();
     done();
@@ -395,7 +450,7 @@ void Producer::Core::CheckFlushes() {
 void Producer::Core::Close(Duration timeout, absl::AnyInvocable<void()> done) {
   CHECK(!closed_) << "Close is called once";
   closed_ = true;
-  inbox_->Close();
+  accumulator_.Close();
   close_done_ = std::move(done);
   close_timer_ = executor_.PostAfter(timeout, lifetime_.Guard([this] { Abort(); }));
   Flush([this] { CloseConnections(); });
@@ -410,11 +465,18 @@ void Producer::Core::Abort() {
   }
   const absl::Status why = MakeError(v1::NOT_READY, std::move(message));
   connections_.clear();
-  for (auto& [name, topic] : topics_) FailWaiting(topic, why);
-  for (auto& [partition, queue] : queues_) {
-    queue.Abort(why);
-    Collect(queue);
+  for (const auto& [name, lanes] : topics_) FailWaiting(name, MonotonicTime::Never(), why);
+  for (const auto& partition : partitions_) {
+    partition->queue.Abort(why);
+    Collect(*partition);
+    while (auto unsent = accumulator_.Take(partition->lane, MonotonicTime(), true).batch) {
+      unsent->result = why;
+      completed_.push_back({partition->name(), std::move(unsent)});
+    }
+    partition->ready = false;
   }
+  active_.clear();
+  ready_.clear();
   TellCompleted();
   CheckFlushes();
   if (close_done_) {
@@ -442,16 +504,9 @@ void Producer::Core::CloseConnections() {
   executor_.Post(lifetime_.Guard(closed));
 }
 
-void Producer::Core::ArmTimer(MonotonicTime now) {
-  MonotonicTime at = MonotonicTime::Never();
-  for (const TopicPartition& partition : active_) {
-    const auto wake = QueueOf(partition).WakeAt(now);
-    if (wake) at = std::min(at, *wake);
-  }
-  for (const auto& [name, topic] : topics_) {
-    if (topic.waiting.empty()) continue;
-    at = std::min(at, topic.waiting.front().sent_at + options_.delivery_timeout);
-  }
+void Producer::Core::ArmTimer() {
+  if (active_.empty() && waiting_.empty()) return;
+  const MonotonicTime at = std::min(look_again_at_, expire_at_);
   // One that rings early only looks again.
   if (at >= timer_at_) return;
   executor_.Cancel(timer_);

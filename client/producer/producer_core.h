@@ -6,80 +6,56 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/base/lifetime.h"
 #include "client/metadata/metadata_cache.h"
 #include "client/producer/identity_source.h"
 #include "client/producer/partition_queue.h"
-#include "client/producer/partitioner.h"
 #include "client/producer/produce_connection.h"
 #include "client/producer/producer.h"
+#include "client/producer/record_accumulator.h"
 
 namespace conclave {
 
-// Where records wait for the executor, and the count of the buffer. The one part of a producer that
-// threads share.
-class Producer::Inbox {
- public:
-  struct Entry {
-    ProducerRecord record;
-    DeliveryDone done;
-    size_t bytes = 0;
-    MonotonicTime sent_at;
-    // Of flushes; set by the core.
-    uint64_t generation = 0;
-  };
-
-  Inbox(size_t capacity, Executor& executor) : capacity_(capacity), executor_(executor) {}
-
-  // True in `wake`: the core has to be told.
-  absl::Status Put(Entry entry, bool& wake);
-  std::vector<Entry> Take();
-  void Free(size_t bytes);
-  void WhenRoom(size_t bytes, absl::AnyInvocable<void()> room);
-  void Close();
-  size_t used() const;
-
- private:
-  struct Waiter {
-    size_t bytes;
-    absl::AnyInvocable<void()> room;
-  };
-
-  void LetGo(std::unique_lock<std::mutex>& lock);
-
-  const size_t capacity_;
-  Executor& executor_;
-  mutable std::mutex mutex_;
-  std::vector<Entry> entries_;
-  size_t used_ = 0;
-  bool closed_ = false;
-  bool told_ = false;
-  std::deque<Waiter> waiters_;
-};
-
-// Everything else, on the executor.
+// Sends what gathers in the accumulator. On the executor, but for Send.
+//
+// Work is done where something happened, not for all partitions each time: a partition is ready
+// while it may have something to send, and stands in its leader's list then. It leaves the list
+// when it has nothing, and is put there again by a record (TakeIn), an answer, another leader or
+// identity, or the time it waits for.
 class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
                        private ProduceConnection::Owner {
  public:
-  Core(ProducerOptions options, Transport& transport, Executor& executor, const Random& random,
-       std::shared_ptr<Inbox> inbox);
+  Core(ProducerOptions options, Transport& transport, Executor& executor, const Random& random);
   ~Core() override;
 
-  // From any thread: puts the record into the inbox, and sees to it that it is taken out.
-  absl::Status Accept(Inbox::Entry entry);
+  // From any thread.
+  absl::Status Send(const ProducerRecord& record, DeliveryDone done);
+  RecordAccumulator& accumulator() { return accumulator_; }
+
   void Flush(absl::AnyInvocable<void()> done);
   void Close(Duration timeout, absl::AnyInvocable<void()> done);
 
  private:
-  struct Topic {
-    // For its partitions to be known.
-    std::deque<Inbox::Entry> waiting;
-    StickyPartitioner sticky;
+  struct Partition {
+    Partition(LaneId lane_id, TopicPartition name, const PartitionQueue::Options& options,
+              const Random& random)
+        : lane(lane_id), queue(std::move(name), options, random) {}
+
+    const TopicPartition& name() const { return queue.partition(); }
+
+    const LaneId lane;
+    PartitionQueue queue;
+    // As the metadata has them.
+    std::optional<MetadataCache::Leader> leader;
+    TopicId topic_id;
+    // It stands in its leader's list.
+    bool ready = false;
   };
   struct FlushWait {
     uint64_t generation;
@@ -103,48 +79,68 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
   void Wake();
   // One round: takes records in, sends what may be sent, tells what is done.
   void Pump();
+  // Hears of new records.
   void TakeIn();
-  void Route(const std::string& name, Topic& topic, const MetadataCache::Topic& metadata,
-             Inbox::Entry entry);
-  PartitionIndex Choose(const std::string& name, Topic& topic, const MetadataCache::Topic& metadata,
-                        const Inbox::Entry& entry);
-  // Hands on or fails what waits for metadata.
-  void RouteWaiting(MonotonicTime now);
-  void FailWaiting(Topic& topic, const absl::Status& why);
-  void FailEntry(Inbox::Entry entry, PartitionIndex partition, const absl::Status& why);
-  void ExpireAndRenew(MonotonicTime now);
+  // Brings partitions and leaders up to the metadata, and hands on or fails what waits for it. True
+  // if there may be new records in lanes.
+  bool Route(MonotonicTime now);
+  void RouteTo(const std::string& name, const MetadataCache::Topic& metadata);
+  void ServeUnknown(const std::string& name, const MetadataCache::Topic* metadata,
+                    MonotonicTime now);
+  void Relead();
+  void FailWaiting(const std::string& name, MonotonicTime sent_until, const absl::Status& why);
+  void FailRecord(RecordAccumulator::Waiting waiting, PartitionIndex partition,
+                  const absl::Status& why);
+  // Gives up what is too old.
+  void Expire(MonotonicTime now);
+  void Activate(Partition& partition);
+  void MakeReady(Partition& partition);
+  void MakeAllReady();
+  // It has nothing to send now.
+  void Rest(Partition& partition, MonotonicTime now, std::optional<MonotonicTime> ready_at);
   void SendAll(MonotonicTime now);
-  bool SendRound(MonotonicTime now);
+  // Of the partitions at the front of the list. False: nothing more can be sent now.
+  bool SendRequest(std::deque<Partition*>& ready, MonotonicTime now);
   ProduceConnection& ConnectionTo(const MetadataCache::Leader& leader);
-  void Collect(PartitionQueue& queue);
+  void Collect(Partition& partition);
   void TellCompleted();
   void CheckFlushes();
-  void ArmTimer(MonotonicTime now);
+  uint64_t OldestGeneration() const;
+  void ArmTimer();
   void Abort();
   void CloseConnections();
 
-  PartitionQueue& QueueOf(const TopicPartition& partition);
+  Partition& PartitionOf(const TopicPartition& name);
+  Partition& PartitionOf(LaneId lane) { return *partitions_[lane.value()]; }
   // Why a partition gets nothing sent.
   absl::Status Obstacle(const TopicPartition& partition) const;
   bool hurry() const { return !flushes_.empty(); }
-  void Count(uint64_t generation, int64_t change);
 
   const ProducerOptions options_;
   Transport& transport_;
   Executor& executor_;
   Random random_;
-  const std::shared_ptr<Inbox> inbox_;
+  RecordAccumulator accumulator_;
   MetadataCache metadata_;
   IdentitySource identity_;
-  std::map<std::string, Topic> topics_;
-  std::map<TopicPartition, PartitionQueue> queues_;
-  // Those that are not empty.
-  std::set<TopicPartition> active_;
-  // Where the next round begins, so that none is always last.
-  TopicPartition turn_;
+  // Partitions of each topic that was sent to, by index.
+  std::map<std::string, std::vector<LaneId>> topics_;
+  // Those of whose records some wait for metadata.
+  std::set<std::string> waiting_;
+  bool metadata_changed_ = false;
+  // By lane.
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  // Those with something that is not done.
+  std::set<LaneId> active_;
+  // By leader; the next to send at the front.
+  std::map<BrokerId, std::deque<Partition*>> ready_;
+  // When those that rest are looked at again.
+  MonotonicTime look_again_at_ = MonotonicTime::Never();
+  // Nothing is too old before.
+  MonotonicTime expire_at_;
   std::map<BrokerId, std::unique_ptr<ProduceConnection>> connections_;
   // Whose last attempt failed, with the leader that was known then.
-  std::map<TopicPartition, std::optional<MetadataCache::Leader>> failed_;
+  std::map<LaneId, std::optional<MetadataCache::Leader>> failed_;
 
   struct Completed {
     TopicPartition partition;
@@ -154,9 +150,7 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
   // Of a batch, since one was last acknowledged.
   absl::Status last_failure_;
 
-  // Records not done by generation; a flush waits for those up to its own.
-  uint64_t generation_ = 1;
-  std::map<uint64_t, int64_t> counts_;
+  // Each waits for the generations up to its own.
   std::deque<FlushWait> flushes_;
 
   bool pump_posted_ = false;

@@ -115,7 +115,7 @@ class FaultyRun {
     record.partition = PartitionIndex(i % kPartitions);
     record.value = std::to_string(i);
     ASSERT_TRUE(producer_
-                    ->Send(std::move(record),
+                    ->Send(record,
                            [this, i](const Delivery& delivery) {
                              EXPECT_TRUE(outcomes_.emplace(i, delivery).second) << i;
                              ++told_;
@@ -195,7 +195,7 @@ TEST(ProducerFaultsTest, TheSameSeedGivesTheSameHistory) {
       ProducerRecord record;
       record.topic = "t";
       record.value = std::string(10'000, 'x');
-      ASSERT_TRUE(producer.Send(std::move(record), nullptr).ok());
+      ASSERT_TRUE(producer.Send(record, nullptr).ok());
       if (i % 10 == 0) cluster.Break(1 + i / 10 % 3);
       cluster.RunFor(Duration::Milliseconds(1));
     }

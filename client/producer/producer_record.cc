@@ -13,4 +13,17 @@ size_t BufferBytes(const ProducerRecord& record) {
   return bytes;
 }
 
+RecordView ViewOf(const ProducerRecord& record, int64_t now_ms) {
+  RecordView view;
+  view.timestamp_ms = record.timestamp_ms.value_or(now_ms);
+  if (record.key) view.key = *record.key;
+  if (record.value) view.value = *record.value;
+  for (const auto& [key, value] : record.headers) {
+    HeaderView& header = view.headers.emplace_back();
+    header.key = key;
+    if (value) header.value = *value;
+  }
+  return view;
+}
+
 }  // namespace conclave

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "client/base/topic_partition.h"
 #include "common/error/error.h"
+#include "common/record/record_view.h"
 #include "common/types/ids.h"
 
 namespace conclave {
@@ -52,6 +53,9 @@ using DeliveryDone = absl::AnyInvocable<void(const Delivery&)>;
 
 // What a record takes of the producer's buffer, in bytes: its content and what it costs to keep.
 size_t BufferBytes(const ProducerRecord& record);
+
+// Shows the record, which outlives it. `now_ms` stands for a timestamp that it has not.
+RecordView ViewOf(const ProducerRecord& record, int64_t now_ms);
 
 }  // namespace conclave
 

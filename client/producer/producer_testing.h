@@ -34,7 +34,7 @@ class ProducerTest : public testing::Test {
   }
   absl::Status SendRecord(ProducerRecord record) {
     const std::string value = record.value.value_or("");
-    return producer_->Send(std::move(record), [this, value](const Delivery& delivery) {
+    return producer_->Send(record, [this, value](const Delivery& delivery) {
       order_.push_back(value);
       EXPECT_TRUE(deliveries_.emplace(value, delivery).second) << value << " told twice";
     });

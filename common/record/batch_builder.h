@@ -20,6 +20,11 @@ class BatchBuilder {
  public:
   explicit BatchBuilder(Compression codec = Compression::kNone);
 
+  // Room for a batch of so many bytes.
+  void Reserve(size_t bytes) {
+    if (bytes > bytes_.capacity()) bytes_.reserve(bytes);
+  }
+
   // Copies what the record shows; its offset is not looked at. Timestamps may go back.
   void Add(const RecordView& record);
 

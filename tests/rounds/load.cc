@@ -65,7 +65,7 @@ void Sender::SendOne() {
   const size_t place = environment_.record.Add(std::move(send));
   ++open_;
   const absl::Status taken = producer_->Send(
-      std::move(record), [this, place](const Delivery& delivery) { Delivered(place, delivery); });
+      record, [this, place](const Delivery& delivery) { Delivered(place, delivery); });
   if (!taken.ok()) Delivered(place, {.status = taken, .partition = {}});
 }
 

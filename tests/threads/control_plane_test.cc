@@ -320,7 +320,7 @@ TEST_F(ControlPlaneTest, RecordsAreProducedReplicatedAndConsumedWhileABrokerDies
     record.key = std::to_string(i % 50);
     record.value = std::to_string(i);
     ASSERT_TRUE(producer
-                    ->Send(std::move(record),
+                    ->Send(record,
                            [&acknowledged](const Delivery& delivery) {
                              EXPECT_TRUE(delivery.status.ok()) << delivery.status;
                              ++acknowledged;

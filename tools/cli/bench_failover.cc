@@ -77,7 +77,7 @@ class FailoverRun {
     record.topic = arguments_.topic;
     record.partition = partitions_[number % partitions_.size()];
     record.value = records_.Make(number);
-    return session_.Send(std::move(record),
+    return session_.Send(record,
                          [this, number](const Delivery& delivery) { Delivered(number, delivery); });
   }
 

@@ -94,8 +94,8 @@ class LatencyRun {
     // Waiting for room is for the pacer alone: the executor, which makes room, must not wait for
     // it.
     const absl::Status taken = arguments_.rate > 0
-                                   ? session_.Send(std::move(record), std::move(done))
-                                   : session_.producer().Send(std::move(record), std::move(done));
+                                   ? session_.Send(record, std::move(done))
+                                   : session_.producer().Send(record, std::move(done));
     if (!taken.ok()) {
       Delivery refused;
       refused.status = taken;

@@ -50,14 +50,19 @@ std::string_view BenchRecords::PadOf(uint64_t number) const {
 }
 
 std::string BenchRecords::Make(uint64_t number) const {
-  std::string value(record_bytes_, '\0');
+  std::string value;
+  MakeIn(value, number);
+  return value;
+}
+
+void BenchRecords::MakeIn(std::string& value, uint64_t number) const {
+  value.resize(record_bytes_);
   char* const out = value.data();
   const std::string_view pad = PadOf(number);
   StoreBigEndian(seed_, out);
   StoreBigEndian(number, out + 8);
   std::memcpy(out + kBenchRecordMin, pad.data(), pad.size());
   StoreBigEndian(CrcOf(value), out + 16);
-  return value;
 }
 
 std::optional<uint64_t> BenchRecords::NumberOf(std::string_view value) const {

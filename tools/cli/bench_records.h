@@ -21,6 +21,8 @@ class BenchRecords {
 
   // The value of record `number`. Compresses to about half, as texts of machines do.
   std::string Make(uint64_t number) const;
+  // Makes it in the place of another value.
+  void MakeIn(std::string& value, uint64_t number) const;
 
   // The number of a value made under this seed and size; nullopt if a single bit differs.
   std::optional<uint64_t> Check(std::string_view value) const;

@@ -50,7 +50,7 @@ GroupConsumer& DataSession::MakeGroupConsumer(GroupConsumerOptions options) {
   return *group_consumer_;
 }
 
-absl::Status DataSession::Send(ProducerRecord record, DeliveryDone done) {
+absl::Status DataSession::Send(const ProducerRecord& record, DeliveryDone done) {
   // Nobody else sends, so what is free stays free.
   const size_t bytes = BufferBytes(record);
   if (producer_->buffered_bytes() + bytes > producer_buffer_) {
@@ -58,7 +58,7 @@ absl::Status DataSession::Send(ProducerRecord record, DeliveryDone done) {
     producer_->WhenRoom(bytes, [&room] { room.set_value(); });
     room.get_future().wait();
   }
-  return producer_->Send(std::move(record), std::move(done));
+  return producer_->Send(record, std::move(done));
 }
 
 void DataSession::FlushProducer() {

@@ -74,7 +74,7 @@ class DataSession {
   // Made before.
   Producer& producer() { return *producer_; }
   // Sends; waits for room in its buffer where there is none.
-  absl::Status Send(ProducerRecord record, DeliveryDone done);
+  absl::Status Send(const ProducerRecord& record, DeliveryDone done);
   // Returns when everything sent is done.
   void FlushProducer();
   // The same, with the connections closed.

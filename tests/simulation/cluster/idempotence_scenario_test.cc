@@ -295,7 +295,7 @@ TEST_P(IdempotenceScenario, R31TheClientSendsFiveAgainAndEachIsThereOnce) {
     record.value = value;
     ASSERT_TRUE(
         producer
-            ->Send(std::move(record),
+            ->Send(record,
                    [&told, value](const Delivery& delivery) { told.emplace_back(value, delivery); })
             .ok());
     // A batch of its own.

@@ -69,7 +69,7 @@ void ProducerWorkload::SendOne() {
   ++open_;
   ++counters_.sent;
   const absl::Status taken = producer_->Send(
-      std::move(record), [this, place](const Delivery& delivery) { Delivered(place, delivery); });
+      record, [this, place](const Delivery& delivery) { Delivered(place, delivery); });
   if (!taken.ok()) Delivered(place, {.status = taken, .partition = {}});
 }
 
