@@ -57,7 +57,7 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   if (!lock.ok()) return lock.status();
 
   const SystemClock clock;
-  ThreadExecutor executor(clock, {.name = "broker"});
+  ThreadExecutor executor(clock, {.name = "broker", .takes_lent_threads = true});
   ThreadExecutor partitions(clock, {.name = "partitions", .takes_lent_threads = true});
   ThreadExecutor background(clock, {.name = "background"});
   // Ends before them: its calls end on them.

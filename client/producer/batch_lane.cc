@@ -4,7 +4,7 @@
 
 namespace conclave {
 
-bool BatchLane::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
+bool BatchLane::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
                     MonotonicTime sent_at, uint64_t generation, const Options& options) {
   const bool begins = batches_.empty() || !batches_.back()->HasRoomFor(record, options.batch_bytes);
   if (begins) {

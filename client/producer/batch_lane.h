@@ -28,8 +28,8 @@ class BatchLane {
 
   // True if the record began a batch. `sent_at`: from when its time counts. A batch keeps the
   // generation of its first record.
-  bool Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done, MonotonicTime sent_at,
-           uint64_t generation, const Options& options);
+  bool Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
+           MonotonicTime sent_at, uint64_t generation, const Options& options);
 
   bool empty() const { return batches_.empty(); }
   const ProduceBatch& front() const { return *batches_.front(); }

@@ -36,7 +36,7 @@ bool ProduceBatch::HasRoomFor(const RecordView& record, size_t batch_bytes) cons
          builder_.uncompressed_bytes() + BatchBuilder::RecordBytesAtMost(record) <= batch_bytes;
 }
 
-void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
+void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
                        size_t expected_bytes) {
   // Once it is no batch of a few records: else it would grow by copying itself time and again.
   if (builder_.uncompressed_bytes() >= kSmallBatchBytes) builder_.Reserve(expected_bytes);

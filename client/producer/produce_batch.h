@@ -43,7 +43,7 @@ class ProduceBatch {
   // Whether the record may join; the first always may.
   bool HasRoomFor(const RecordView& record, size_t batch_bytes) const;
   // `expected_bytes`: how large the batch may come to be.
-  void Add(const RecordView& record, size_t buffer_bytes, DeliveryDone done,
+  void Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
            size_t expected_bytes = 0);
 
   // Writes the batch under this identity and sequence, or without any where it is not valid.

@@ -244,6 +244,10 @@ void Producer::Core::Activate(Partition& partition) {
 
 void Producer::Core::MakeReady(Partition& partition) {
   if (partition.ready) return;
+  if (IsIdle(partition)) {
+    active_.erase(partition.lane);
+    return;
+  }
   if (!partition.leader) return metadata_.Refresh();
   partition.ready = true;
   ready_[partition.leader->broker].push_back(&partition);
@@ -251,14 +255,19 @@ void Producer::Core::MakeReady(Partition& partition) {
 
 void Producer::Core::MakeAllReady() {
   look_again_at_ = MonotonicTime::Never();
-  for (const LaneId lane : active_) MakeReady(PartitionOf(lane));
+  // MakeReady may take one out.
+  for (auto it = active_.begin(); it != active_.end();) MakeReady(PartitionOf(*it++));
+}
+
+bool Producer::Core::IsIdle(const Partition& partition) const {
+  return partition.queue.empty() && !accumulator_.Deadline(partition.lane);
 }
 
 void Producer::Core::Rest(Partition& partition, MonotonicTime now,
                           std::optional<MonotonicTime> ready_at) {
   PartitionQueue& queue = partition.queue;
   if (queue.NeedsNewIdentity(identity_.current())) identity_.Replace(identity_.current());
-  if (queue.empty() && !accumulator_.Deadline(partition.lane)) {
+  if (IsIdle(partition)) {
     active_.erase(partition.lane);
     return;
   }
@@ -331,7 +340,8 @@ void Producer::Core::Expire(MonotonicTime now) {
   const auto consider = [this](std::optional<MonotonicTime> at) {
     if (at) expire_at_ = std::min(expire_at_, *at);
   };
-  for (const LaneId lane : active_) {
+  for (auto it = active_.begin(); it != active_.end();) {
+    const LaneId lane = *it++;
     Partition& partition = PartitionOf(lane);
     const absl::Status obstacle = Obstacle(partition.name());
     partition.queue.Expire(now, obstacle);

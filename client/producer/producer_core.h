@@ -94,7 +94,9 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
   // Gives up what is too old.
   void Expire(MonotonicTime now);
   void Activate(Partition& partition);
+  // To be looked at; or to be forgotten, if it has nothing.
   void MakeReady(Partition& partition);
+  bool IsIdle(const Partition& partition) const;
   void MakeAllReady();
   // It has nothing to send now.
   void Rest(Partition& partition, MonotonicTime now, std::optional<MonotonicTime> ready_at);

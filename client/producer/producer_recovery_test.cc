@@ -238,5 +238,24 @@ TEST_F(ProducerTest, AppendedButNotConfirmedIsAskedForAgainAndFoundOnce) {
   ExpectAcknowledgedStored();
 }
 
+TEST_F(ProducerTest, AsksForNoLeaderOnceNothingWaitsForIt) {
+  cluster_.world().CreateTopic("t", 1);
+  options_.delivery_timeout = Duration::Seconds(10);
+  Make();
+  WarmUp();
+  cluster_.world().TakeLeader("t", 0);
+  ASSERT_TRUE(Send("r0").ok());
+  ASSERT_TRUE(Done(1));
+  EXPECT_EQ(CodeOf("r0"), v1::NOT_LEADER_OR_FOLLOWER);
+  cluster_.RunFor(Duration::Seconds(2));
+  const int asked = cluster_.world().metadata_requests;
+  cluster_.RunFor(Duration::Seconds(60));
+  EXPECT_EQ(cluster_.world().metadata_requests, asked);
+  cluster_.world().MoveLeader("t", 0, 2);
+  ASSERT_TRUE(Send("r1").ok());
+  ASSERT_TRUE(Done(2));
+  EXPECT_TRUE(deliveries_.at("r1").status.ok());
+}
+
 }  // namespace
 }  // namespace conclave

@@ -10,7 +10,7 @@
 
 namespace conclave {
 
-absl::Status RecordAccumulator::Append(const ProducerRecord& record, DeliveryDone done,
+absl::Status RecordAccumulator::Append(const ProducerRecord& record, DeliveryDone&& done,
                                        MonotonicTime now, int64_t now_ms, bool& wake) {
   wake = false;
   const size_t bytes = BufferBytes(record);
@@ -77,8 +77,8 @@ std::optional<LaneId> RecordAccumulator::Route(Topic& topic, const ProducerRecor
   return topic.lanes[index];
 }
 
-void RecordAccumulator::AddTo(LaneId id, const RecordView& record, size_t bytes, DeliveryDone done,
-                              MonotonicTime sent_at, uint64_t generation) {
+void RecordAccumulator::AddTo(LaneId id, const RecordView& record, size_t bytes,
+                              DeliveryDone&& done, MonotonicTime sent_at, uint64_t generation) {
   Lane& lane = lanes_[id.value()];
   const bool begins =
       lane.batches.Add(record, bytes, std::move(done), sent_at, generation, options_.batches);

@@ -55,7 +55,7 @@ class RecordAccumulator {
 
   // As Producer::Send. `now_ms`: the timestamp of a record that has none. True in `wake`: there is
   // news, of which the executor has not been told.
-  absl::Status Append(const ProducerRecord& record, DeliveryDone done, MonotonicTime now,
+  absl::Status Append(const ProducerRecord& record, DeliveryDone&& done, MonotonicTime now,
                       int64_t now_ms, bool& wake);
   // As Producer::WhenRoom.
   void WhenRoom(size_t bytes, absl::AnyInvocable<void()> room);
@@ -129,7 +129,7 @@ class RecordAccumulator {
   PartitionIndex Choose(Topic& topic, const ProducerRecord& record, size_t bytes);
   // The record's lane; none if it has to wait.
   std::optional<LaneId> Route(Topic& topic, const ProducerRecord& record, size_t bytes);
-  void AddTo(LaneId lane, const RecordView& record, size_t bytes, DeliveryDone done,
+  void AddTo(LaneId lane, const RecordView& record, size_t bytes, DeliveryDone&& done,
              MonotonicTime sent_at, uint64_t generation);
   void TellOf(Topic& topic);
   // Those waiters for whom there is room now.

@@ -3,7 +3,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -13,16 +16,19 @@
 namespace conclave {
 namespace {
 
+// Of a batch that is a few records.
+constexpr size_t kFirstBytes = 512;
+
 // Null is length -1.
 size_t BytesOf(const std::optional<std::string_view>& bytes) {
   if (!bytes) return VarintBytes(-1);
   return VarintBytes(static_cast<int64_t>(bytes->size())) + bytes->size();
 }
 
-void Append(std::string& out, const std::optional<std::string_view>& bytes) {
-  if (!bytes) return AppendVarint(out, -1);
-  AppendVarint(out, static_cast<int64_t>(bytes->size()));
-  out.append(*bytes);
+char* Write(char* out, const std::optional<std::string_view>& bytes) {
+  if (!bytes) return WriteVarint(out, -1);
+  out = WriteVarint(out, static_cast<int64_t>(bytes->size()));
+  return std::copy(bytes->begin(), bytes->end(), out);
 }
 
 // Of what follows the two deltas.
@@ -37,7 +43,8 @@ size_t ContentBytes(const RecordView& record) {
 
 }  // namespace
 
-BatchBuilder::BatchBuilder(Compression codec) : codec_(codec), bytes_(kBatchHeaderBytes, '\0') {
+BatchBuilder::BatchBuilder(Compression codec) : codec_(codec) {
+  Grow(kFirstBytes);
   header_.leader_epoch = LeaderEpoch(-1);
   header_.attributes = static_cast<uint16_t>(codec);
 }
@@ -57,18 +64,30 @@ void BatchBuilder::Add(const RecordView& record) {
   const auto timestamp_delta =
       static_cast<int64_t>(static_cast<uint64_t>(record.timestamp_ms) -
                            static_cast<uint64_t>(header_.base_timestamp_ms));
-  AppendVarint(bytes_, static_cast<int64_t>(1 + VarintBytes(timestamp_delta) +
-                                            VarintBytes(offset_delta) + ContentBytes(record)));
-  bytes_.push_back('\0');  // Attributes: none are in use.
-  AppendVarint(bytes_, timestamp_delta);
-  AppendVarint(bytes_, offset_delta);
-  Append(bytes_, record.key);
-  Append(bytes_, record.value);
-  AppendVarint(bytes_, static_cast<int64_t>(record.headers.size()));
+  const size_t length =
+      1 + VarintBytes(timestamp_delta) + VarintBytes(offset_delta) + ContentBytes(record);
+  const size_t needed = size_ + VarintBytes(static_cast<int64_t>(length)) + length;
+  if (needed > capacity_) Grow(std::max(needed, 2 * capacity_));
+  char* out = WriteVarint(bytes_.get() + size_, static_cast<int64_t>(length));
+  *out++ = '\0';  // Attributes: none are in use.
+  out = WriteVarint(out, timestamp_delta);
+  out = WriteVarint(out, offset_delta);
+  out = Write(out, record.key);
+  out = Write(out, record.value);
+  out = WriteVarint(out, static_cast<int64_t>(record.headers.size()));
   for (const HeaderView& header : record.headers) {
-    Append(bytes_, header.key);
-    Append(bytes_, header.value);
+    out = Write(out, header.key);
+    out = Write(out, header.value);
   }
+  size_ = needed;
+  DCHECK(out == bytes_.get() + size_);
+}
+
+void BatchBuilder::Grow(size_t capacity) {
+  auto bytes = std::make_shared_for_overwrite<char[]>(capacity);
+  if (bytes_ != nullptr) std::memcpy(bytes.get(), bytes_.get(), size_);
+  bytes_ = std::move(bytes);
+  capacity_ = capacity;
 }
 
 void BatchBuilder::SetProducer(ProducerId id, ProducerEpoch epoch, int32_t base_sequence) {
@@ -79,21 +98,24 @@ void BatchBuilder::SetProducer(ProducerId id, ProducerEpoch epoch, int32_t base_
 
 absl::StatusOr<Buffer> BatchBuilder::Finish() {
   CHECK_GT(header_.count, 0) << "a batch needs a record";
-  if (codec_ != Compression::kNone) {
-    std::string packed(kBatchHeaderBytes, '\0');
-    if (absl::Status status =
-            Compress(codec_, std::string_view(bytes_).substr(kBatchHeaderBytes), packed);
-        !status.ok()) {
-      return status;
-    }
-    bytes_ = std::move(packed);
-  }
   header_.last_offset_delta = header_.count - 1;
-  header_.length = static_cast<int32_t>(bytes_.size() - kBatchOverheadBytes);
-  WriteBatchHeader(header_, bytes_.data());
-  header_.crc = ComputeBatchCrc(std::string_view(bytes_));
-  StoreBigEndian(header_.crc, bytes_.data() + kBatchCrcAt);
-  return Buffer(std::move(bytes_));
+  if (codec_ == Compression::kNone) {
+    WriteHeader(bytes_.get(), size_);
+    const char* data = bytes_.get();
+    return Buffer(Slice(std::move(bytes_), data, size_));
+  }
+  std::string packed(kBatchHeaderBytes, '\0');
+  const std::string_view records(bytes_.get() + kBatchHeaderBytes, size_ - kBatchHeaderBytes);
+  if (absl::Status status = Compress(codec_, records, packed); !status.ok()) return status;
+  WriteHeader(packed.data(), packed.size());
+  return Buffer(std::move(packed));
+}
+
+void BatchBuilder::WriteHeader(char* batch, size_t size) {
+  header_.length = static_cast<int32_t>(size - kBatchOverheadBytes);
+  WriteBatchHeader(header_, batch);
+  header_.crc = ComputeBatchCrc(std::string_view(batch, size));
+  StoreBigEndian(header_.crc, batch + kBatchCrcAt);
 }
 
 }  // namespace conclave

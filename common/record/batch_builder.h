@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "common/buffer/buffer.h"
@@ -22,7 +22,7 @@ class BatchBuilder {
 
   // Room for a batch of so many bytes.
   void Reserve(size_t bytes) {
-    if (bytes > bytes_.capacity()) bytes_.reserve(bytes);
+    if (bytes > capacity_) Grow(bytes);
   }
 
   // Copies what the record shows; its offset is not looked at. Timestamps may go back.
@@ -30,7 +30,7 @@ class BatchBuilder {
 
   int32_t count() const { return header_.count; }
   // Of the batch if it were finished now, uncompressed.
-  size_t uncompressed_bytes() const { return bytes_.size(); }
+  size_t uncompressed_bytes() const { return size_; }
   // What adding the record would add to it, or a little more.
   static size_t RecordBytesAtMost(const RecordView& record);
 
@@ -42,9 +42,15 @@ class BatchBuilder {
   absl::StatusOr<Buffer> Finish();
 
  private:
+  void Grow(size_t capacity);
+  void WriteHeader(char* batch, size_t size);
+
   BatchHeader header_;
   const Compression codec_;
-  std::string bytes_;
+  // No string: that would write zeros first.
+  std::shared_ptr<char[]> bytes_;
+  size_t size_ = kBatchHeaderBytes;
+  size_t capacity_ = 0;
 };
 
 }  // namespace conclave

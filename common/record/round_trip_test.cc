@@ -15,8 +15,8 @@
 #include "common/record/batch_reader.h"
 #include "common/record/record_conversion.h"
 #include "common/record/record_view.h"
-#include "common/text/utf8.h"
 #include "common/record/varint.h"
+#include "common/text/utf8.h"
 #include "common/types/ids.h"
 #include "common/types/time.h"
 

@@ -5,27 +5,13 @@
 namespace conclave {
 namespace {
 
-uint64_t ZigZag(int64_t value) {
-  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
-}
-
 int64_t UnZigZag(uint64_t bits) { return static_cast<int64_t>((bits >> 1) ^ (~(bits & 1) + 1)); }
 
 }  // namespace
 
 void AppendVarint(std::string& out, int64_t value) {
-  uint64_t bits = ZigZag(value);
-  while (bits >= 0x80) {
-    out.push_back(static_cast<char>(bits | 0x80));
-    bits >>= 7;
-  }
-  out.push_back(static_cast<char>(bits));
-}
-
-size_t VarintBytes(int64_t value) {
-  size_t bytes = 1;
-  for (uint64_t bits = ZigZag(value); bits >= 0x80; bits >>= 7) ++bytes;
-  return bytes;
+  char bytes[kMaxVarintBytes];
+  out.append(bytes, WriteVarint(bytes, value));
 }
 
 bool TakeVarint(std::string_view& in, int64_t& value) {

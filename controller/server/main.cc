@@ -53,7 +53,7 @@ absl::Status Run(const Settings& settings, const TerminationSignals& signals) {
   if (!opened.ok()) return opened.status();
 
   const SystemClock clock;
-  ThreadExecutor executor(clock, {.name = "controller"});
+  ThreadExecutor executor(clock, {.name = "controller", .takes_lent_threads = true});
   ThreadExecutor storage_executor(clock, {.name = "raft-storage"});
   // Ends before them: its calls end on them.
   GrpcTransport transport;

@@ -165,6 +165,7 @@ void RaftNode::StartWrites() {
   const WriteTicket last = waiting_writes_.back().ticket;
   storage_executor_.Post([this, last, writes = std::exchange(waiting_writes_, {})] {
     absl::Status status = storage_->Append(writes);
+    const LendingScope lend(executor_);
     executor_.Post([this, last, status = std::move(status)] { WritesDone(last, status); });
   });
 }

@@ -7,7 +7,7 @@ namespace conclave::tools {
 DataSession::DataSession(std::vector<std::string> bootstrap, Duration timeout)
     : bootstrap_(std::move(bootstrap)),
       timeout_(timeout),
-      executor_(clock_, {.name = "data"}),
+      executor_(clock_, {.name = "data", .takes_lent_threads = true}),
       transport_(std::make_unique<GrpcTransport>()) {}
 
 DataSession::~DataSession() {
