@@ -157,11 +157,15 @@ absl::StatusOr<bool> DerivedState::TruncateTo(Offset end) {
   return replay;
 }
 
-absl::Status DerivedState::Reset(Offset start, const ProducerState::Producers& producers) {
+void DerivedState::Forget(Offset start, const ProducerState::Producers& producers) {
   epochs_.Clear();
   producers_.Clear();
   for (const auto& [id, producer] : producers) producers_.Restore(id, producer);
   epochs_noted_ = producers_noted_ = start;
+}
+
+absl::Status DerivedState::Reset(Offset start, const ProducerState::Producers& producers) {
+  Forget(start, producers);
   if (absl::Status status = StoreEpochs(start); !status.ok()) return status;
   return StoreProducers(start);
 }

@@ -42,6 +42,8 @@ class DerivedState {
   void TrimTo(Offset start);
   // The log is empty, and begins at `start`; `producers`: what is known of those before.
   absl::Status Reset(Offset start, const ProducerState::Producers& producers);
+  // The same, but for the files.
+  void Forget(Offset start, const ProducerState::Producers& producers);
   // Producers are noted again, from the log's start: Note every batch between the two.
   void BeginReplay(Offset log_start);
   void EndReplay() { producers_.EndReplay(); }

@@ -255,9 +255,9 @@ absl::StatusOr<std::optional<TimestampedOffset>> PartitionLog::FindTimestamp(int
                                                                              Offset limit) {
   for (const auto& segment : segments_) {
     if (segment->base_offset() >= limit) break;
-    if (segment->next_offset() <= log_start_) continue;
+    if (segment->next_offset() <= log_start()) continue;
     auto found =
-        segment->FindTimestamp(timestamp_ms, std::max(segment->base_offset(), log_start_), limit);
+        segment->FindTimestamp(timestamp_ms, std::max(segment->base_offset(), log_start()), limit);
     if (!found.ok() || *found) return found;
   }
   return std::nullopt;

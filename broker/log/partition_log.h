@@ -93,11 +93,15 @@ class PartitionLog {
                                                             OpenOptions options);
 
   const std::string& directory() const { return directory_; }
-  Offset log_start() const { return log_start_; }
+  // What a full disk kept from being carried out counts as done: a cut, or a reset.
+  Offset log_start() const { return unfinished_reset_ ? unfinished_reset_->to : log_start_; }
   // Where the batch begins within which the log starts; log_start() where there is no such batch,
   // or its header cannot be read. May block for the disk.
   Offset first_batch() const;
-  Offset log_end() const { return segments_.back()->next_offset(); }
+  Offset log_end() const {
+    if (unfinished_reset_) return unfinished_reset_->to;
+    return unfinished_cut_.value_or(segments_.back()->next_offset());
+  }
   // Below it everything is synced. Also what to store in `recovery-points`, after Checkpoint.
   Offset durable_offset() const { return durable_; }
   // Of the last record, also of one that retention took; -1: there was none, or none is known of.
@@ -163,7 +167,7 @@ class PartitionLog {
   // Drops everything; the log starts and ends at `offset`: for a follower whose log ends before the
   // leader's begins. Durable when it returns. `producers`: what the leader remembers of those whose
   // batches its log no longer has. Where there is no room for it, it is finished before anything
-  // else is done: until then the log does not tell the truth about what it has, and takes nothing.
+  // else is done: until then the log takes nothing.
   absl::Status ResetTo(Offset offset, const ProducerState::Producers& producers);
 
   // The log starts at `offset`, or at durable_offset() if that is less, unless it starts later
@@ -186,8 +190,10 @@ class PartitionLog {
 
   // --- Durability ---
 
-  // Whether something was appended, cut or renamed since the last sync began.
-  bool NeedsSync() const { return !dirty_.empty() || directory_dirty_; }
+  // Whether something was appended, cut or renamed since the last sync began, or is yet to be cut.
+  bool NeedsSync() const {
+    return !dirty_.empty() || directory_dirty_ || unfinished_cut_ || unfinished_reset_;
+  }
   bool SyncInFlight() const { return sync_in_flight_; }
 
   // Takes all that needs syncing. One at a time: SyncInFlight() is false.

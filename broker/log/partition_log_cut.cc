@@ -97,6 +97,8 @@ absl::Status PartitionLog::ResetTo(Offset offset, const ProducerState::Producers
   if (ErrorCodeOf(segment.status()) == v1::OUT_OF_RESOURCES) {
     unfinished_reset_ = Reset{offset, producers};
     dirty_.clear();
+    durable_ = std::min(durable_, offset);
+    derived_->Forget(offset, producers);
     return segment.status();
   }
   if (!segment.ok()) {

@@ -44,6 +44,7 @@ absl::Status PartitionLog::RemoveOldest(size_t count) {
 }
 
 Offset PartitionLog::first_batch() const {
+  if (unfinished_reset_) return unfinished_reset_->to;
   Offset first = log_start_;
   const absl::Status found = segments_[SegmentIndexOf(log_start_)]->VisitBatchOf(
       log_start_, [&first](const BatchHeader& header) { first = header.base_offset; });

@@ -320,6 +320,37 @@ TEST(PartitionLogTest, R28AResetThatFindsNoRoomIsFinishedLater) {
   }
 }
 
+// Who comes to lead with it goes by where it ends.
+TEST(PartitionLogTest, R28WhereALogEndsThatAFullDiskKeptFromBeingCutStaysSo) {
+  for (const bool reset : {false, true}) {
+    for (int appends = 0;; ++appends) {
+      SCOPED_TRACE(testing::Message() << (reset ? "reset" : "cut") << " with " << appends);
+      FaultFileSystem fs(42);
+      auto log = Open(fs, SmallSegments());
+      for (int i = 0; i < 20; ++i) Append(*log, Produced(7, i), LeaderEpoch(1 + i / 10));
+      ASSERT_TRUE(log->SyncNow().ok());
+      ASSERT_TRUE(log->Checkpoint().ok());
+      fs.SetAppendsLeft(appends);
+      const absl::Status cut = reset ? log->ResetTo(Offset(5), {}) : log->TruncateTo(Offset(5));
+      const Offset end = log->log_end();
+      EXPECT_EQ(log->EndOfEpoch(LeaderEpoch(9)).end, end);
+      EXPECT_LE(log->durable_offset(), end);
+      EXPECT_LE(log->log_start(), end);
+      EXPECT_TRUE(log->Read(log->log_start(), 1 << 20, end).ok());
+      fs.SetAppendsLeft(std::nullopt);
+      ASSERT_TRUE(log->SyncNow().ok());
+      EXPECT_EQ(log->log_end(), end);
+      EXPECT_EQ(log->durable_offset(), end);
+      EXPECT_EQ(Append(*log, {}, LeaderEpoch(9)).base_offset, end);
+      if (cut.ok()) {
+        EXPECT_GT(appends, 1);
+        break;
+      }
+      EXPECT_EQ(ErrorCodeOf(cut), v1::OUT_OF_RESOURCES) << cut;
+    }
+  }
+}
+
 TEST(PartitionLogTest, WhatACheckpointSyncsIsToldByOneMoreSync) {
   FaultFileSystem fs(28);
   auto log = Open(fs, SmallSegments());

@@ -173,7 +173,9 @@ void Replica::ConfirmLeadership(CommitDone done) {
 }
 
 bool Replica::WantsSync() const {
-  if (!log_->NeedsSync() || log_->SyncInFlight()) return false;
+  // A cut that did not come about leaves nothing to sync, and is waited for all the same.
+  const bool needed = log_->NeedsSync() || cuts_ != cuts_synced_;
+  if (!needed || log_->SyncInFlight()) return false;
   if (clock_.Now() < no_sync_before_) return false;
   if (!config_.acknowledge_unsynced || cuts_ != cuts_synced_) return true;
   // What is not durable is not removed.

@@ -24,6 +24,16 @@ TEST(UuidTest, TextRoundTrips) {
   EXPECT_EQ(TopicId::FromBytes(id.ToBytes()), id);
 }
 
+TEST(UuidTest, OrdersAsItsBytesDo) {
+  const TopicId ids[] = {TopicId(), TopicId::FromRandom(1, ~0ULL), TopicId::FromRandom(2, 0),
+                         TopicId::FromRandom(0x0102030405060708ULL, 5),
+                         TopicId::FromRandom(0xff00000000000000ULL, 0)};
+  for (const TopicId& a : ids) {
+    EXPECT_EQ(TopicId(a.AsArray()), a);
+    for (const TopicId& b : ids) EXPECT_EQ(a < b, a.ToBytes() < b.ToBytes());
+  }
+}
+
 TEST(UuidTest, RefusesEveryOtherText) {
   EXPECT_FALSE(TopicId::Parse(""));
   EXPECT_FALSE(TopicId::Parse("ASNFZ4mrze_-3LqYdlQyE"));

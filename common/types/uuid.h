@@ -3,6 +3,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,19 +23,22 @@ class Uuid {
   using Bytes = std::array<uint8_t, 16>;
 
   constexpr Uuid() = default;
-  constexpr explicit Uuid(Bytes bytes) : bytes_(bytes) {}
+  constexpr explicit Uuid(const Bytes& bytes) {
+    for (size_t i = 0; i < 8; ++i) {
+      high_ = high_ << 8 | bytes[i];
+      low_ = low_ << 8 | bytes[8 + i];
+    }
+  }
 
   // `high` and `low` come from the caller's source of randomness. A text that starts with '-' would
   // read as a flag on a command line, so the first six bits are never 62.
   static constexpr Uuid FromRandom(uint64_t high, uint64_t low) {
-    Bytes b;
-    for (int i = 0; i < 8; ++i) {
-      b[i] = static_cast<uint8_t>(high >> (56 - 8 * i));
-      b[8 + i] = static_cast<uint8_t>(low >> (56 - 8 * i));
-    }
-    if ((b[0] >> 2) == 62) b[0] &= 0x7F;
-    if (Uuid(b).IsNone()) b[15] = 1;
-    return Uuid(b);
+    Uuid id;
+    id.high_ = high;
+    id.low_ = low;
+    if ((high >> 58) == 62) id.high_ &= ~(uint64_t{0x80} << 56);
+    if (id.IsNone()) id.low_ = 1;
+    return id;
   }
 
   // The 16 bytes of the wire form; nullopt for any other length.
@@ -48,10 +52,22 @@ class Uuid {
   // The 22-character text; nullopt for anything else, also for stray bits in the last character.
   static std::optional<Uuid> Parse(std::string_view text);
 
-  constexpr bool IsNone() const { return bytes_ == Bytes{}; }
-  std::string ToBytes() const { return std::string(bytes_.begin(), bytes_.end()); }
+  constexpr bool IsNone() const { return high_ == 0 && low_ == 0; }
+  constexpr Bytes AsArray() const {
+    Bytes bytes;
+    for (size_t i = 0; i < 8; ++i) {
+      bytes[i] = static_cast<uint8_t>(high_ >> (56 - 8 * i));
+      bytes[8 + i] = static_cast<uint8_t>(low_ >> (56 - 8 * i));
+    }
+    return bytes;
+  }
+  std::string ToBytes() const {
+    const Bytes bytes = AsArray();
+    return std::string(bytes.begin(), bytes.end());
+  }
   std::string ToString() const;
 
+  // In the order of the bytes.
   friend constexpr auto operator<=>(const Uuid& a, const Uuid& b) = default;
   friend std::ostream& operator<<(std::ostream& out, const Uuid& id) {
     return out << id.ToString();
@@ -59,11 +75,13 @@ class Uuid {
 
   template <typename H>
   friend H AbslHashValue(H state, const Uuid& id) {
-    return H::combine(std::move(state), id.bytes_);
+    return H::combine(std::move(state), id.high_, id.low_);
   }
 
  private:
-  Bytes bytes_{};
+  // The first eight bytes and the last, the first of each on top: maps compare ids all the time.
+  uint64_t high_ = 0;
+  uint64_t low_ = 0;
 };
 
 namespace internal {
@@ -80,7 +98,7 @@ std::optional<Uuid<Tag>> Uuid<Tag>::Parse(std::string_view text) {
 
 template <typename Tag>
 std::string Uuid<Tag>::ToString() const {
-  return internal::UuidToText(bytes_);
+  return internal::UuidToText(AsArray());
 }
 
 }  // namespace conclave

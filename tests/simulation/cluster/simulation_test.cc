@@ -108,8 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ClusterSimulation, testing::Range<uint64_t>(0, k
 // Each broke something once.
 TEST(ClusterRegression, SeedsThatFoundSomething) {
   FLAGS_minloglevel = google::GLOG_FATAL;
-  for (const uint64_t seed : {1266988293013, 1266988294454, 1266988294688, 1266988294842,
-                              1266988295275, 2876832128414, 272906590559, 272906591024}) {
+  for (const uint64_t seed :
+       {1266988293013, 1266988294454, 1266988294688, 1266988294842, 1266988295275, 2876832128414,
+        272906590559, 272906591024, 791346452623}) {
     EXPECT_EQ(RunSeed({.seed = seed}).violation, "") << seed;
   }
 }
