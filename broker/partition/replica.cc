@@ -26,6 +26,7 @@ Replica::Replica(PartitionIdentity identity, std::unique_ptr<PartitionLog> log,
       high_watermark_(std::max(std::min(high_watermark, log_->log_end()), log_->log_start())),
       // Above those of an earlier one, which the leader may have heard.
       last_session_(static_cast<int64_t>(options_.life << 32)),
+      last_watch_(options_.life << 32),
       shown_high_watermark_(high_watermark_) {}
 
 Replica::~Replica() = default;

@@ -210,7 +210,9 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   std::map<RemovalId, Removal> removals_;
   std::vector<std::pair<CommitDone, absl::Status>> due_;
 
-  uint64_t last_watch_ = 0;
+  // Numbers of replicas that follow each other under one id differ: one may be asked to forget a
+  // watch of the one before.
+  uint64_t last_watch_;
   std::map<uint64_t, ReplicaWatcher*> watchers_;
   bool changed_ = false;
   Offset shown_high_watermark_;

@@ -50,23 +50,36 @@ class Watches {
   Watches(ReplicaSet& replicas, ReplicaWatcher* watcher) : replicas_(replicas), watcher_(watcher) {}
   ~Watches() {
     for (const auto& [id, watch] : watches_) {
-      if (Replica* replica = replicas_.Find(id)) replica->Unwatch(watch);
+      if (Replica* replica = replicas_.Find(id)) replica->Unwatch(watch.number);
     }
   }
 
-  void Add(const v1::FetchRequest& request) {
+  // Also those that have taken the place of others, which were damaged. True if it came to watch
+  // any: they may have changed before.
+  bool Add(const v1::FetchRequest& request) {
+    bool added = false;
     for (const v1::FetchPartition& partition : request.partitions()) {
       const auto leader =
           FindLeader(replicas_, {partition.topic(), partition.topic_id(), partition.partition()});
-      if (!leader.ok() || watches_.count((*leader)->id()) > 0) continue;
-      watches_[(*leader)->id()] = (*leader)->Watch(watcher_);
+      if (!leader.ok()) continue;
+      Watch& watch = watches_[(*leader)->id()];
+      if (watch.life == (*leader)->life()) continue;
+      watch = {(*leader)->life(), (*leader)->Watch(watcher_)};
+      added = true;
     }
+    return added;
   }
 
  private:
+  struct Watch {
+    // Of the replica; 0: of none.
+    uint64_t life = 0;
+    uint64_t number = 0;
+  };
+
   ReplicaSet& replicas_;
   ReplicaWatcher* const watcher_;
-  std::map<PartitionId, uint64_t> watches_;
+  std::map<PartitionId, Watch> watches_;
 };
 
 }  // namespace
@@ -191,7 +204,7 @@ class FetchService::Push : public MessageHandler<v1::FetchRequest>, public Repli
       const absl::Status gathered = Gather(std::exchange(all, false), response);
       if (response.message.partitions_size() > 0) stream_->Send(response);
       if (!gathered.ok()) return End(gathered);
-      if (response.message.partitions_size() == 0) return;
+      if (response.message.partitions_size() == 0 && !watches_.Add(request_)) return;
     }
   }
 
