@@ -153,8 +153,6 @@ void Producer::Core::RouteTo(const std::string& name, const MetadataCache::Topic
     lanes.push_back(accumulator_.AddLane());
     partitions_.push_back(std::make_unique<Partition>(lanes.back(), std::move(partition),
                                                       QueueOptions(options_), random));
-    PartitionOf(lanes.back()).leader = metadata_.LeaderOf(PartitionOf(lanes.back()).name());
-    PartitionOf(lanes.back()).topic_id = metadata.id;
   }
   std::vector<bool> has_leader(count);
   for (size_t i = 0; i < count; ++i) {
@@ -182,7 +180,10 @@ void Producer::Core::ServeUnknown(const std::string& name, const MetadataCache::
     waiting_.erase(name);
     return;
   }
-  if (metadata != nullptr) {
+  // Without an error, but without partitions, it is no topic yet.
+  if (metadata != nullptr && metadata->status.ok()) {
+    metadata_.Refresh();
+  } else if (metadata != nullptr) {
     const bool passes = IsRetriable(metadata->status);
     const bool final =
         !passes || (metadata->unknown_since &&

@@ -122,6 +122,26 @@ TEST_F(ProducerTest, ATopicThatComesLateIsWaitedForAndAnUnknownOneFails) {
   EXPECT_EQ(CodeOf("r1"), v1::INVALID_PARTITIONS);
 }
 
+TEST_F(ProducerTest, ATopicWithoutPartitionsIsWaitedForAndTakesNothing) {
+  cluster_.world().CreateTopic("t", 0);
+  options_.delivery_timeout = Duration::Seconds(10);
+  Make();
+  ProducerRecord record;
+  record.topic = "t";
+  record.key = "k";
+  record.value = "r0";
+  ASSERT_TRUE(SendRecord(record).ok());
+  ASSERT_TRUE(Done(1));
+  EXPECT_EQ(CodeOf("r0"), v1::LEADER_NOT_AVAILABLE);
+  record.value = "r1";
+  ASSERT_TRUE(SendRecord(record).ok());
+  cluster_.RunFor(Duration::Seconds(2));
+  cluster_.world().CreateTopic("t", 1);
+  ASSERT_TRUE(Done(2));
+  EXPECT_TRUE(deliveries_.at("r1").status.ok()) << deliveries_.at("r1").status;
+  ExpectAcknowledgedStored();
+}
+
 TEST_F(ProducerTest, RefusesWhatTheBufferDoesNotHoldAndTellsWhenThereIsRoom) {
   cluster_.world().CreateTopic("t", 1);
   options_.buffer_bytes = 10'000;
