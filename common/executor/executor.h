@@ -54,12 +54,14 @@ class Executor {
 // for I/O and post what came of it under a lock: declared before the lock, which is released first.
 class LendingScope {
  public:
-  explicit LendingScope(Executor& executor) : executor_(executor), outer_(current_) {
-    current_ = &executor;
+  explicit LendingScope(Executor& executor) : LendingScope(&executor) {}
+  // nullptr: there is none to lend to.
+  explicit LendingScope(Executor* executor) : executor_(executor), outer_(current_) {
+    current_ = executor;
   }
   ~LendingScope() {
     current_ = outer_;
-    executor_.Lend();
+    if (executor_ != nullptr) executor_->Lend();
   }
   LendingScope(const LendingScope&) = delete;
   LendingScope& operator=(const LendingScope&) = delete;
@@ -69,7 +71,7 @@ class LendingScope {
 
  private:
   static inline thread_local const Executor* current_ = nullptr;
-  Executor& executor_;
+  Executor* const executor_;
   const Executor* const outer_;
 };
 

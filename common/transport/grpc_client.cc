@@ -2,13 +2,17 @@
 
 #include <grpc/grpc.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
-#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <utility>
 
+#include "common/transport/completion.h"
+#include "common/transport/grpc_convert.h"
 #include "common/transport/grpc_options.h"
 #include "common/transport/grpc_stream_end.h"
 
@@ -59,85 +63,143 @@ void SetDeadline(grpc::ClientContext& context, MonotonicTime deadline, const Clo
                                     gpr_time_from_nanos(left.nanoseconds(), GPR_TIMESPAN)));
 }
 
-using ClientReactor = grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-
-class ClientEnd : public StreamEnd<ClientReactor> {
+// A call that the transport knows of while this lives.
+class CountedCall {
  public:
-  ClientEnd(Executor& executor, StreamHandler* handler, CallsInFlight& calls, std::string endpoint)
-      : StreamEnd(executor), calls_(calls), endpoint_(std::move(endpoint)) {
+  explicit CountedCall(CallsInFlight& calls)
+      : calls_(calls), may_begin_(calls.Add(context_.get())) {}
+  ~CountedCall() {
+    if (may_begin_) calls_.Remove(std::move(context_));
+  }
+  CountedCall(const CountedCall&) = delete;
+  CountedCall& operator=(const CountedCall&) = delete;
+
+  // False: the transport is ending.
+  bool may_begin() const { return may_begin_; }
+  grpc::ClientContext& context() { return *context_; }
+
+ private:
+  CallsInFlight& calls_;
+  std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
+  const bool may_begin_;
+};
+
+class ClientEnd : public StreamEnd {
+ public:
+  ClientEnd(CallPath path, Executor& executor, StreamHandler* handler)
+      : StreamEnd(&executor), path_(std::move(path)) {
     handler_ = handler;
   }
 
-  void Begin(std::shared_ptr<grpc::Channel> channel, const std::string& method,
-             MonotonicTime deadline) {
+  void Begin(const std::string& method, MonotonicTime deadline) {
     std::lock_guard lock(mutex_);
-    if (!calls_.Add(context_.get())) {
-      ended_ = true;
+    auto call = std::make_shared<Call>(path_.calls);
+    if (!call->may_begin()) {
+      ending_ = over_ = true;
       PostClosed(absl::CancelledError("this node is stopping"));
       return;
     }
     self_ = shared_from_this();
-    SetDeadline(*context_, deadline, executor_.clock());
-    grpc::GenericStub stub(std::move(channel));
-    stub.PrepareBidiStreamingCall(context_.get(), method, {}, this);
-    // A hold keeps OnDone away while writes may still come from outside gRPC's callbacks.
-    AddHold();
-    started_ = true;
-    MaybeRead();
-    StartCall();
+    call_ = call.get();
+    held_call_ = std::move(call);
+    SetDeadline(call_->context(), deadline, executor_->clock());
+    grpc::GenericStub stub(std::move(path_.channel));
+    call_->stream = stub.PrepareCall(&call_->context(), method, &path_.queue);
+    Asked();
+    call_->stream->StartCall(begun_.tag());
   }
 
   void HalfClose() {
     std::lock_guard lock(mutex_);
     if (!CanWrite()) return;
     half_closed_ = true;
-    if (!writing_) StartWritesDone();
+    Advance();
   }
 
   void Abandon() {
     handler_ = nullptr;
     std::lock_guard lock(mutex_);
     abandoned_ = true;
-    if (ended_) return;
-    context_->TryCancel();
-    // A paused reader has no read outstanding whose failure would end the call.
-    End();
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    std::shared_ptr<StreamEnd> self;  // Keeps this object until the lock is released.
-    std::lock_guard lock(mutex_);
-    ended_ = true;
-    PostClosed(FromGrpcStatus(status, endpoint_));
-    calls_.Remove(std::move(context_));
-    self = std::move(self_);
-  }
-
- protected:
-  bool CanWrite() const override { return !ended_ && !half_closed_ && !write_failed_; }
-  // Without the hold nothing but a reaction of gRPC's may start anything.
-  bool CanRead() const override { return !ended_; }
-  void ReadsEnded() override { End(); }
-  void WritesIdle() override {
-    if (half_closed_ && !write_failed_ && !ended_) StartWritesDone();
-    // A failed write means that the stream is over, also for a reader that has paused.
-    if (write_failed_) End();
+    if (over_) return;
+    call_->context().TryCancel();
+    ending_ = true;
+    Advance();
   }
 
  private:
-  // Under the lock: nothing more will be started, so gRPC may report the end.
-  void End() {
-    if (ended_) return;
-    ended_ = true;
-    RemoveHold();
+  struct Call : CountedCall {
+    using CountedCall::CountedCall;
+    // It lies in memory of the call, which is the context's.
+    ~Call() { stream.reset(); }
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+  };
+
+  void AskRead(grpc::ByteBuffer* into, void* tag) override { call_->stream->Read(into, tag); }
+  void AskWrite(const grpc::ByteBuffer& message, void* tag) override {
+    call_->stream->Write(message, tag);
+  }
+  void ReadsEnded() override { ending_ = true; }
+  bool CanWrite() const override { return !ending_ && !half_closed_ && !write_failed(); }
+  bool CanRead() const override { return !ending_; }
+  bool Over() const override { return over_; }
+
+  void Advance() override {
+    // A failed write means that the stream is over, also for a reader that has paused.
+    if (write_failed()) ending_ = true;
+    // gRPC 1.51 takes no Finish beside a read that may still bring the initial metadata. Once the
+    // call has ended, or is cancelled, the read comes back.
+    if (ending_ && !over_ && begun_told_ && !reading_now()) {
+      over_ = true;
+      DropQueue();
+      Asked();
+      call_->stream->Finish(&status_, finished_.tag());
+    }
+    if (half_closed_ && sending_ && !over_ && !anything_to_write() && !writes_done_) {
+      writes_done_ = true;
+      Asked();
+      call_->stream->WritesDone(writes_ended_.tag());
+    }
   }
 
-  CallsInFlight& calls_;
-  const std::string endpoint_;
-  // Until gRPC is done with the call.
-  std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
-  bool ended_ = false;
+  void Ended() override {
+    call_ = nullptr;
+    PostClosed(FromGrpcStatus(status_, path_.endpoint));
+  }
+
+  void OnBegun(bool ok) {
+    const Telling telling(*this);
+    Told();
+    begun_told_ = true;
+    if (ok) {
+      sending_ = receiving_ = true;
+      MaybeRead();
+      MaybeWrite();
+    } else {
+      ending_ = true;
+    }
+    Advance();
+    ReleaseIfDone();
+  }
+
+  void OnTold(bool) {
+    const Telling telling(*this);
+    Told();
+    ReleaseIfDone();
+  }
+
+  CallPath path_;
+  // Until the end; held elsewhere.
+  Call* call_ = nullptr;
+  grpc::Status status_;
+  bool begun_told_ = false;
   bool half_closed_ = false;
+  bool writes_done_ = false;
+  // Nothing is worth reading or writing any more, and the status is asked for when it may be.
+  bool ending_ = false;
+  bool over_ = false;
+  MemberCompletion<ClientEnd> begun_{this, &ClientEnd::OnBegun};
+  MemberCompletion<ClientEnd> writes_ended_{this, &ClientEnd::OnTold};
+  MemberCompletion<ClientEnd> finished_{this, &ClientEnd::OnTold};
 };
 
 class GrpcClientStream : public ClientStream {
@@ -153,50 +215,70 @@ class GrpcClientStream : public ClientStream {
   const std::shared_ptr<ClientEnd> end_;
 };
 
-struct UnaryCall {
-  std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
-  grpc::ByteBuffer request;
-  grpc::ByteBuffer response;
-  Transport::CallDone done;
+// Destroys itself when it is answered.
+class UnaryCall final : public Completion {
+ public:
+  UnaryCall(CallPath path, Executor& executor, Transport::CallDone done)
+      : path_(std::move(path)), executor_(executor), done_(std::move(done)), call_(path_.calls) {}
+
+  void Begin(const std::string& method, const Buffer& request, MonotonicTime deadline) {
+    if (!call_.may_begin()) {
+      Answer(absl::CancelledError("this node is stopping"));
+      delete this;
+      return;
+    }
+    SetDeadline(call_.context(), deadline, executor_.clock());
+    grpc::GenericStub stub(std::move(path_.channel));
+    reader_ = stub.PrepareUnaryCall(&call_.context(), method, ToByteBuffer(request), &path_.queue);
+    reader_->StartCall();
+    // Last: it may be answered, and this destroyed, at once.
+    reader_->Finish(&response_, &status_, static_cast<Completion*>(this));
+  }
+
+  void OnCompleted(bool) override {
+    {
+      const LendingScope lend(executor_);
+      if (status_.ok()) {
+        Answer(FromByteBuffer(response_));
+      } else {
+        Answer(FromGrpcStatus(status_, path_.endpoint));
+      }
+    }
+    // The transport may end from here on.
+    delete this;
+  }
+
+ private:
+  void Answer(absl::StatusOr<Buffer> result) {
+    executor_.Post([done = std::move(done_), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
+  }
+
+  CallPath path_;
+  Executor& executor_;
+  Transport::CallDone done_;
+  grpc::ByteBuffer response_;
+  grpc::Status status_;
+  CountedCall call_;
+  // It lies in memory of the call, which is the context's, and so goes first.
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
 };
 
 }  // namespace
 
-std::unique_ptr<ClientStream> OpenGrpcStream(std::shared_ptr<grpc::Channel> channel,
-                                             CallsInFlight& calls, const std::string& endpoint,
-                                             const std::string& method, const CallOptions& options,
-                                             Executor& executor, StreamHandler* handler) {
-  auto end = std::make_shared<ClientEnd>(executor, handler, calls, endpoint);
-  end->Begin(std::move(channel), method, options.deadline);
+std::unique_ptr<ClientStream> OpenGrpcStream(CallPath path, const std::string& method,
+                                             const CallOptions& options, Executor& executor,
+                                             StreamHandler* handler) {
+  auto end = std::make_shared<ClientEnd>(std::move(path), executor, handler);
+  end->Begin(method, options.deadline);
   return std::make_unique<GrpcClientStream>(std::move(end));
 }
 
-void StartGrpcCall(std::shared_ptr<grpc::Channel> channel, CallsInFlight& calls,
-                   const std::string& endpoint, const std::string& method, Buffer request,
+void StartGrpcCall(CallPath path, const std::string& method, const Buffer& request,
                    const CallOptions& options, Executor& executor, Transport::CallDone done) {
-  auto call = std::make_shared<UnaryCall>();
-  call->request = ToByteBuffer(request);
-  call->done = std::move(done);
-  if (!calls.Add(call->context.get())) {
-    executor.Post([call] { call->done(absl::CancelledError("this node is stopping")); });
-    return;
-  }
-  SetDeadline(*call->context, options.deadline, executor.clock());
-  grpc::GenericStub stub(std::move(channel));
-  stub.UnaryCall(
-      call->context.get(), method, {}, &call->request, &call->response,
-      [call, &calls, &executor, endpoint](const grpc::Status& status) {
-        absl::StatusOr<Buffer> result;
-        if (status.ok()) {
-          result = FromByteBuffer(call->response);
-        } else {
-          result = FromGrpcStatus(status, endpoint);
-        }
-        executor.Post([done = std::move(call->done), result = std::move(result)]() mutable {
-          done(std::move(result));
-        });
-        calls.Remove(std::move(call->context));
-      });
+  auto* const call = new UnaryCall(std::move(path), executor, std::move(done));
+  call->Begin(method, request, options.deadline);
 }
 
 }  // namespace conclave::grpc_transport

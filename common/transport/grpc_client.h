@@ -15,7 +15,8 @@
 
 namespace grpc {
 class ClientContext;
-}
+class CompletionQueue;
+}  // namespace grpc
 
 namespace conclave::grpc_transport {
 
@@ -24,9 +25,9 @@ class CallsInFlight {
  public:
   // False once EndAll has begun: the call must not be started.
   bool Add(grpc::ClientContext* context);
-  // From gRPC's last callback of the call. Destroys the context before the call counts as gone: it
-  // holds the channel, and were that the last to use gRPC's callback threads, gRPC 1.51 would try
-  // to join them from one of them, and go on with what it has freed.
+  // When gRPC has told the last of the call. Destroys the context, which holds the channel, before
+  // the call counts as gone: the last channel is let go of by who ends the transport, not by a
+  // thread that waits for gRPC.
   void Remove(std::unique_ptr<grpc::ClientContext> context);
   // Cancels every call and returns when gRPC has let go of all. The channels' users are then none
   // but the caller.
@@ -51,13 +52,19 @@ class Channels {
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
 };
 
-std::unique_ptr<ClientStream> OpenGrpcStream(std::shared_ptr<grpc::Channel> channel,
-                                             CallsInFlight& calls, const std::string& endpoint,
-                                             const std::string& method, const CallOptions& options,
-                                             Executor& executor, StreamHandler* handler);
+// Where calls go, and what they need of the transport. All of it outlives the call.
+struct CallPath {
+  std::shared_ptr<grpc::Channel> channel;
+  grpc::CompletionQueue& queue;
+  CallsInFlight& calls;
+  std::string endpoint;
+};
 
-void StartGrpcCall(std::shared_ptr<grpc::Channel> channel, CallsInFlight& calls,
-                   const std::string& endpoint, const std::string& method, Buffer request,
+std::unique_ptr<ClientStream> OpenGrpcStream(CallPath path, const std::string& method,
+                                             const CallOptions& options, Executor& executor,
+                                             StreamHandler* handler);
+
+void StartGrpcCall(CallPath path, const std::string& method, const Buffer& request,
                    const CallOptions& options, Executor& executor, Transport::CallDone done);
 
 }  // namespace conclave::grpc_transport

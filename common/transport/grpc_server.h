@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/transport/grpc_poller.h"
 #include "common/transport/transport.h"
 
 namespace conclave::grpc_transport {
 
-// A gRPC server of the given methods, with health checking and reflection. Methods are registered
-// by service, so that reflection lists them; their descriptors must be linked into the program.
+// A gRPC server of the given methods, with health checking and reflection, which lists their
+// services; their descriptors must be linked into the program. It uses `poller`, or one of its own
+// where that serves another server already.
 absl::StatusOr<std::unique_ptr<Server>> StartGrpcServer(const std::string& endpoint,
-                                                        std::vector<ServerMethod> methods);
+                                                        std::vector<ServerMethod> methods,
+                                                        std::shared_ptr<Poller> poller);
 
 }  // namespace conclave::grpc_transport
 
