@@ -22,12 +22,15 @@ std::shared_ptr<ProduceBatch> BatchLane::TakeFront() {
   return front;
 }
 
+bool BatchLane::HasFull(const Options& options) const {
+  return batches_.size() > 1 ||
+         (!batches_.empty() && front().encoded_bytes() >= options.batch_bytes);
+}
+
 std::shared_ptr<ProduceBatch> BatchLane::Take(MonotonicTime now, bool no_linger,
                                               const Options& options) {
   if (batches_.empty()) return nullptr;
-  const bool ready = no_linger || batches_.size() > 1 ||
-                     front().encoded_bytes() >= options.batch_bytes ||
-                     now >= front().created() + options.linger;
+  const bool ready = no_linger || HasFull(options) || now >= front().created() + options.linger;
   return ready ? TakeFront() : nullptr;
 }
 

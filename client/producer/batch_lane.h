@@ -33,6 +33,8 @@ class BatchLane {
 
   bool empty() const { return batches_.empty(); }
   const ProduceBatch& front() const { return *batches_.front(); }
+  // The first batch takes no more.
+  bool HasFull(const Options& options) const;
   // The first batch, if it is full or has waited for as long as it should, or there is `no_linger`;
   // else null.
   std::shared_ptr<ProduceBatch> Take(MonotonicTime now, bool no_linger, const Options& options);

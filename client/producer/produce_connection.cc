@@ -50,15 +50,18 @@ void ProduceConnection::Send(std::vector<Item> items) {
   request.message.set_correlation_id(++last_id_);
   request.message.set_acks(options_.acks);
   request.message.set_timeout_ms(static_cast<int32_t>(options_.request_timeout.milliseconds()));
+  size_t bytes = 0;
   for (const Item& item : items) {
     v1::ProducePartition* partition = request.message.add_partitions();
     partition->set_topic(item.partition.topic);
     if (!item.topic_id.IsNone()) partition->set_topic_id(item.topic_id.ToBytes());
     partition->set_partition(item.partition.partition.value());
     request.payloads.push_back(item.batch->encoded());
+    bytes += item.batch->encoded().size();
   }
   const MonotonicTime overdue = executor_.clock().Now() + options_.request_timeout + kAnswerGrace;
-  requests_[last_id_] = {std::move(items), overdue};
+  requests_[last_id_] = {std::move(items), bytes, overdue};
+  bytes_in_flight_ += bytes;
   ArmTimer();
   stream_->Send(request);
   if (options_.acks == v1::ACKS_NONE && stream_->pending_bytes() == 0) {
@@ -77,6 +80,7 @@ void ProduceConnection::OnMessage(v1::ProduceResponse response) {
         true);
   }
   const std::vector<Item> items = std::move(found->second.items);
+  bytes_in_flight_ -= found->second.bytes;
   requests_.erase(found);
   pause_.Reset();
   for (size_t i = 0; i < items.size(); ++i) {
@@ -95,7 +99,7 @@ void ProduceConnection::OnMessage(v1::ProduceResponse response) {
 
 void ProduceConnection::OnDrained() {
   if (options_.acks == v1::ACKS_NONE && stream_ != nullptr && stream_->pending_bytes() == 0) {
-    const auto requests = std::exchange(requests_, {});
+    const auto requests = TakeRequests();
     v1::ProducePartitionResult sent;
     sent.set_base_offset(-1);
     for (const auto& [id, request] : requests) {
@@ -115,6 +119,11 @@ void ProduceConnection::OnClosed(absl::Status status) {
   Break(status, unknown);
 }
 
+std::map<int64_t, ProduceConnection::Request> ProduceConnection::TakeRequests() {
+  bytes_in_flight_ = 0;
+  return std::exchange(requests_, {});
+}
+
 void ProduceConnection::Break(const absl::Status& status, bool unknown) {
   VLOG(1) << "produce stream to " << options_.endpoint << ": " << Describe(status);
   stream_.reset();
@@ -128,7 +137,7 @@ void ProduceConnection::Break(const absl::Status& status, bool unknown) {
     paused_ = false;
     owner_.OnRoom();
   }));
-  const auto requests = std::exchange(requests_, {});
+  const auto requests = TakeRequests();
   for (const auto& [id, request] : requests) {
     for (const Item& item : request.items) owner_.OnLost(*this, item, status, unknown);
   }
@@ -153,7 +162,7 @@ void ProduceConnection::ArmTimer() {
 void ProduceConnection::Finish(absl::AnyInvocable<void()> done) {
   if (stream_ == nullptr) return done();
   finished_ = std::move(done);
-  requests_.clear();
+  TakeRequests();
   stream_->HalfClose();
 }
 

@@ -67,6 +67,8 @@ class ProduceConnection : private MessageHandler<v1::ProduceResponse> {
   // One request of them all; not empty, and HasRoom().
   void Send(std::vector<Item> items);
   bool idle() const { return requests_.empty(); }
+  // Of the batches in requests without an answer.
+  size_t bytes_in_flight() const { return bytes_in_flight_; }
 
   // Nothing is sent any more: `done` once the broker has taken in what was sent.
   void Finish(absl::AnyInvocable<void()> done);
@@ -76,6 +78,7 @@ class ProduceConnection : private MessageHandler<v1::ProduceResponse> {
 
   struct Request {
     std::vector<Item> items;
+    size_t bytes = 0;
     MonotonicTime overdue_at;
   };
 
@@ -83,6 +86,7 @@ class ProduceConnection : private MessageHandler<v1::ProduceResponse> {
   void OnDrained() override;
   void OnClosed(absl::Status status) override;
 
+  std::map<int64_t, Request> TakeRequests();
   void Break(const absl::Status& status, bool unknown);
   void ArmTimer();
 
@@ -94,6 +98,7 @@ class ProduceConnection : private MessageHandler<v1::ProduceResponse> {
   std::unique_ptr<Stream> stream_;
   // By correlation id, which rises.
   std::map<int64_t, Request> requests_;
+  size_t bytes_in_flight_ = 0;
   int64_t last_id_ = 0;
   TimerId timer_;
   bool timer_armed_ = false;

@@ -33,6 +33,9 @@ RecordAccumulator::Options AccumulatorOptions(const ProducerOptions& options) {
                       .delivery_timeout = options.delivery_timeout}};
 }
 
+// Full ones under way to a broker that keep it busy: one that it works at, and the next.
+constexpr size_t kBusyRequests = 2;
+
 bool IsOfLeadership(v1::ErrorCode code) {
   switch (code) {
     case v1::NOT_LEADER_OR_FOLLOWER:
@@ -288,11 +291,16 @@ bool Producer::Core::SendRequest(std::deque<Partition*>& ready, MonotonicTime no
   if (ready.empty()) return false;
   ProduceConnection& connection = ConnectionTo(*ready.front()->leader);
   if (!connection.HasRoom()) return false;
+  // More would only make it wait longer there: here, what is not full still gains from waiting, for
+  // every batch costs a broker and its followers about the same, however little it holds.
+  const bool full_only =
+      connection.bytes_in_flight() >= kBusyRequests * options_.request_bytes && !hurry();
   std::vector<ProduceConnection::Item> items;
   size_t bytes = 0;
   // Each partition once, so that all get their share.
   for (size_t left = ready.size(); left > 0 && bytes < options_.request_bytes; --left) {
     Partition& partition = *ready.front();
+    if (full_only && !accumulator_.HasFull(partition.lane)) break;
     ready.pop_front();
     std::optional<MonotonicTime> ready_at;
     auto batch = partition.queue.Next(now, identity_.current(), [&] {

@@ -54,6 +54,47 @@ TEST_F(ProducerTest, GathersPartitionsIntoOneRequest) {
   EXPECT_EQ(cluster_.world().produce_requests, 3);
 }
 
+TEST_F(ProducerTest, BatchesGatherWhileABrokerHasEnoughToDo) {
+  cluster_.world().CreateTopic("t", 1);
+  options_.request_bytes = 400;
+  Make();
+  WarmUp();
+  cluster_.world().arrived.clear();
+  cluster_.world().hold_answers = true;
+  const std::string value(300, 'v');
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(Send(std::to_string(i) + value).ok());
+    cluster_.RunFor(Duration::Milliseconds(1));
+  }
+  // Two requests have fewer bytes than twice 400, three have more.
+  EXPECT_EQ(cluster_.world().greatest_in_flight, 3);
+  cluster_.world().hold_answers = false;
+  for (const auto& [id, broker] : cluster_.world().brokers) broker->AnswerHeld();
+  ASSERT_TRUE(Done(30));
+  EXPECT_EQ(cluster_.world().arrived.size(), 4u);
+  ExpectAcknowledgedStored();
+}
+
+TEST_F(ProducerTest, FullBatchesAndFlushedOnesDoNotWaitForABusyBroker) {
+  cluster_.world().CreateTopic("t", 1);
+  cluster_.world().hold_answers = true;
+  options_.batch_bytes = 400;
+  options_.request_bytes = 400;
+  Make();
+  const std::string value(300, 'v');
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Send(std::to_string(i) + value).ok());
+  cluster_.RunFor(Duration::Milliseconds(100));
+  // The last one of them may take more.
+  EXPECT_EQ(cluster_.world().greatest_in_flight, 4);
+  bool flushed = false;
+  producer_->Flush([&flushed] { flushed = true; });
+  cluster_.RunFor(Duration::Milliseconds(100));
+  EXPECT_EQ(cluster_.world().greatest_in_flight, 5);
+  cluster_.world().hold_answers = false;
+  for (const auto& [id, broker] : cluster_.world().brokers) broker->AnswerHeld();
+  EXPECT_TRUE(cluster_.RunUntil([&] { return flushed; }));
+}
+
 TEST_F(ProducerTest, CompressesAndKeepsEveryByte) {
   for (const Compression codec : {Compression::kNone, Compression::kLz4, Compression::kZstd}) {
     cluster_.world().CreateTopic("t", 1);

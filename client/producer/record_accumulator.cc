@@ -172,6 +172,11 @@ RecordAccumulator::Taken RecordAccumulator::Take(LaneId id, MonotonicTime now, b
   return taken;
 }
 
+bool RecordAccumulator::HasFull(LaneId id) const {
+  std::lock_guard lock(mutex_);
+  return lanes_[id.value()].batches.HasFull(options_.batches);
+}
+
 std::shared_ptr<ProduceBatch> RecordAccumulator::TakeExpired(LaneId id, MonotonicTime now) {
   std::lock_guard lock(mutex_);
   return lanes_[id.value()].batches.TakeExpired(now);

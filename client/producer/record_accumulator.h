@@ -90,6 +90,8 @@ class RecordAccumulator {
     std::optional<MonotonicTime> ready_at;
   };
   Taken Take(LaneId lane, MonotonicTime now, bool no_linger);
+  // Its first batch takes no more.
+  bool HasFull(LaneId lane) const;
   // Null: none.
   std::shared_ptr<ProduceBatch> TakeExpired(LaneId lane, MonotonicTime now);
   // Of its first batch.
