@@ -5,11 +5,13 @@
 namespace conclave {
 
 bool BatchLane::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
-                    MonotonicTime sent_at, uint64_t generation, const Options& options) {
+                    absl::FunctionRef<MonotonicTime()> sent_at, uint64_t generation,
+                    const Options& options) {
   const bool begins = batches_.empty() || !batches_.back()->HasRoomFor(record, options.batch_bytes);
   if (begins) {
+    const MonotonicTime created = sent_at();
     batches_.push_back(
-        std::make_shared<ProduceBatch>(options.codec, sent_at, sent_at + options.delivery_timeout));
+        std::make_shared<ProduceBatch>(options.codec, created, created + options.delivery_timeout));
     batches_.back()->generation = generation;
   }
   batches_.back()->Add(record, buffer_bytes, std::move(done), options.batch_bytes);

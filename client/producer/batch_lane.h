@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "client/producer/produce_batch.h"
 #include "client/producer/producer_record.h"
 #include "common/record/batch_header.h"
@@ -26,10 +27,10 @@ class BatchLane {
     Duration delivery_timeout = Duration::Seconds(120);
   };
 
-  // True if the record began a batch. `sent_at`: from when its time counts. A batch keeps the
-  // generation of its first record.
+  // True if the record began a batch. `sent_at`, asked only then: from when its time counts. A
+  // batch keeps the generation of its first record.
   bool Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
-           MonotonicTime sent_at, uint64_t generation, const Options& options);
+           absl::FunctionRef<MonotonicTime()> sent_at, uint64_t generation, const Options& options);
 
   bool empty() const { return batches_.empty(); }
   const ProduceBatch& front() const { return *batches_.front(); }

@@ -36,7 +36,7 @@ class PartitionQueueTest : public testing::Test {
         [this, value](const Delivery& d) {
           done_.push_back({value, d});
         },
-        now_, 1, batches_);
+        [this] { return now_; }, 1, batches_);
   }
   std::shared_ptr<ProduceBatch> Next(const ProducerIdentity& identity) {
     return queue_->Next(now_, identity, [this] { return lane_.Take(now_, true, batches_); });

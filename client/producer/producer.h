@@ -50,8 +50,8 @@ struct ProducerOptions {
   // Of records that were taken and are not done (buffer.memory).
   size_t buffer_bytes = size_t{32} << 20;
   // Batches gathered into one request: it is closed once it has this many bytes. While a broker has
-  // twice as many to answer, only full batches follow, and the others gather on: so a buffer that is
-  // spread over many partitions still makes batches worth sending.
+  // twice as many to answer, only full batches follow, and the others gather on: so a buffer that
+  // is spread over many partitions still makes batches worth sending.
   size_t request_bytes = size_t{1} << 20;
   // How long a topic may be unknown to the cluster before its records fail.
   Duration unknown_topic_timeout = Duration::Seconds(5);

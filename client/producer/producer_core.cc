@@ -81,8 +81,9 @@ Producer::Core::~Core() {
 absl::Status Producer::Core::Send(const ProducerRecord& record, DeliveryDone done) {
   const Clock& clock = executor_.clock();
   bool wake = false;
-  absl::Status status = accumulator_.Append(record, std::move(done), clock.Now(),
-                                            clock.WallNow().unix_millis(), wake);
+  const int64_t now_ms = record.timestamp_ms ? 0 : clock.WallNow().unix_millis();
+  absl::Status status = accumulator_.Append(
+      record, std::move(done), [&clock] { return clock.Now(); }, now_ms, wake);
   if (wake) {
     executor_.Post([weak = weak_from_this()] {
       if (const auto core = weak.lock()) core->Pump();

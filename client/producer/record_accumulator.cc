@@ -11,7 +11,8 @@
 namespace conclave {
 
 absl::Status RecordAccumulator::Append(const ProducerRecord& record, DeliveryDone&& done,
-                                       MonotonicTime now, int64_t now_ms, bool& wake) {
+                                       absl::FunctionRef<MonotonicTime()> now, int64_t now_ms,
+                                       bool& wake) {
   wake = false;
   const size_t bytes = BufferBytes(record);
   std::lock_guard lock(mutex_);
@@ -37,7 +38,7 @@ absl::Status RecordAccumulator::Append(const ProducerRecord& record, DeliveryDon
   if (lane) {
     AddTo(*lane, ViewOf(record, now_ms), bytes, std::move(done), now, generation_);
   } else {
-    topic.waiting.push_back({record, std::move(done), bytes, now, generation_});
+    topic.waiting.push_back({record, std::move(done), bytes, now(), generation_});
     topic.waiting.back().record.timestamp_ms = record.timestamp_ms.value_or(now_ms);
     TellOf(topic);
   }
@@ -78,7 +79,8 @@ std::optional<LaneId> RecordAccumulator::Route(Topic& topic, const ProducerRecor
 }
 
 void RecordAccumulator::AddTo(LaneId id, const RecordView& record, size_t bytes,
-                              DeliveryDone&& done, MonotonicTime sent_at, uint64_t generation) {
+                              DeliveryDone&& done, absl::FunctionRef<MonotonicTime()> sent_at,
+                              uint64_t generation) {
   Lane& lane = lanes_[id.value()];
   const bool begins =
       lane.batches.Add(record, bytes, std::move(done), sent_at, generation, options_.batches);
@@ -125,8 +127,9 @@ std::vector<RecordAccumulator::Waiting> RecordAccumulator::SetPartitions(
   for (Waiting& one : topic.waiting) {
     const auto lane = Route(topic, one.record, one.bytes);
     if (lane) {
-      AddTo(*lane, ViewOf(one.record, 0), one.bytes, std::move(one.done), one.sent_at,
-            one.generation);
+      AddTo(
+          *lane, ViewOf(one.record, 0), one.bytes, std::move(one.done),
+          [&one] { return one.sent_at; }, one.generation);
     } else {
       misdirected.push_back(std::move(one));
     }

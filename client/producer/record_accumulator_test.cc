@@ -35,7 +35,8 @@ class RecordAccumulatorTest : public testing::Test {
     record.value = value;
     bool wake = false;
     status_ = records_->Append(
-        record, [this, value](const Delivery&) { told_.push_back(value); }, now_, kNowMs, wake);
+        record, [this, value](const Delivery&) { told_.push_back(value); }, [this] { return now_; },
+        kNowMs, wake);
     return wake;
   }
   // The topic has so many partitions, all with a leader.

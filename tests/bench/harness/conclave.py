@@ -9,7 +9,8 @@ def produce_and_consume(context):
     burst = context.amount(512, 128)
     with started(context, controllers=1, brokers=1) as cluster:
         for name, request in (("256k", MIB // 4), ("1m", MIB)):
-            cluster.create(f"rf1-{name}", copies=1)
+            # What acks=1 waits for, the log without a sync, is APPEND's file without one.
+            cluster.create(f"rf1-{name}", copies=1, policy="replicated")
             wrote = cluster.burst(f"produce rf1 {name}", burst, 1, "produce", "--topic",
                                   f"rf1-{name}", "--acks", 1, "--request-bytes", request)
             context.add(f"conclave.produce_rf1_{name}_mb", wrote["mb_per_second"])
@@ -29,7 +30,7 @@ def produce_and_consume(context):
 
 def small_records(context):
     with started(context, controllers=1, brokers=1) as cluster:
-        cluster.create("small", copies=1)
+        cluster.create("small", copies=1, policy="replicated")
         context.settle(1024)
         wrote = cluster.bench("produce rf1 100 B", "produce", "--topic", "small", "--acks", 1,
                               "--records", context.amount(5_000_000, 1_000_000),
