@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -92,12 +93,14 @@ void SyncPool::Work(int number) {
 // What is durable is told all at once: one message to a follower or leader then tells it of many.
 // But for what takes long, which the others do not wait for.
 void SyncPool::RunBatch(Jobs jobs) {
-  if (jobs.size() > 1) {
-    for (const Job& job : jobs) job.sync.BeginWriteback();
-  }
   Time told = std::chrono::steady_clock::now();
   Jobs done;
-  for (Job& job : jobs) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs.size() > 1 && i % kBegunTogether == 0) {
+      const size_t end = std::min(jobs.size(), i + kBegunTogether);
+      for (size_t begun = i; begun < end; ++begun) jobs[begun].sync.BeginWriteback();
+    }
+    Job& job = jobs[i];
     job.result = job.sync.Run();
     done.push_back(std::move(job));
     const Time now = std::chrono::steady_clock::now();

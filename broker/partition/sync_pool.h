@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -14,12 +15,16 @@
 namespace conclave::broker {
 
 // Works on a few threads. Tasks run side by side, first come, first served. Syncs are gathered: one
-// thread takes all that wait, lets the disk begin with all of their files, and then syncs one after
-// the other, which the first one's commit of the file system's journal has mostly done; what comes
-// meanwhile is the next batch. A batch that takes long, of much that was written, does not keep the
-// next one waiting. Thread-safe.
+// thread takes all that wait, lets the disk begin with the files of many of them, and then syncs
+// one after the other, which the first one's commit of the file system's journal has mostly done;
+// what comes meanwhile is the next batch. A batch that takes long, of much that was written, does
+// not keep the next one waiting. Thread-safe.
 class SyncPool : public SyncRunner {
  public:
+  // Logs whose files the disk begins with together. With more, those that are synced last have been
+  // written to again by then, and are written to disk twice.
+  static constexpr size_t kBegunTogether = 64;
+
   explicit SyncPool(int threads);
   // Waits for the syncs under way; those that wait are dropped.
   ~SyncPool() override;

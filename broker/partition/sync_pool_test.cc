@@ -195,6 +195,20 @@ TEST_F(SyncPoolTest, WhatComesDuringALongSyncIsABatchThatDoesNotWaitForIt) {
   EXPECT_EQ(AwaitDone(3).back().first, "slow");
 }
 
+TEST_F(SyncPoolTest, TheDiskBeginsWithNoMoreThanIsSyncedSoon) {
+  constexpr size_t kLogs = SyncPool::kBegunTogether + 6;
+  Occupy("slow");
+  fs_.Hold("log-0");
+  for (size_t i = 0; i < kLogs; ++i) Sync("log-" + std::to_string(i));
+  Resume();
+  fs_.AwaitHeld("log-0");
+  EXPECT_EQ(fs_.begun().size(), SyncPool::kBegunTogether);
+  fs_.Release("log-0");
+  fs_.Release("slow");
+  AwaitDone(kLogs + 1);
+  EXPECT_EQ(fs_.begun().size(), kLogs);
+}
+
 TEST_F(SyncPoolTest, OneThatFailsIsToldAsFailedAndTheOthersAreNot) {
   Occupy("slow");
   fs_.Fail("b");
