@@ -2,11 +2,13 @@
 
 #include <glog/logging.h>
 
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "broker/partition/partition_table.h"
 #include "broker/partition/remembered_producers.h"
 #include "common/buffer/buffer.h"
 #include "common/error/error.h"
@@ -73,7 +75,8 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   }
 
   void Offer(const PartitionId& id) {
-    if (!closing_ && sessions_.count(id) > 0) to_send_.insert(id);
+    if (closing_) return;
+    if (Followed* followed = followed_.Find(id)) ToSend(id, *followed);
   }
 
   void Flush() {
@@ -110,6 +113,15 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   BrokerEpoch epoch() const { return epoch_; }
 
  private:
+  // In the follower's session.
+  struct Followed {
+    Session session;
+    Offset told_log_start;
+    // Where it stands, so that a look-up tells.
+    bool to_send = false;
+    bool mark = false;
+  };
+
   MonotonicTime Now() const { return owner_.executor_.clock().Now(); }
 
   absl::Status Hello(const v1::FollowerMessage& message) {
@@ -188,13 +200,13 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   void Answer(const PartitionId& id, const Replica* replica, const v1::FollowerPosition& position,
               const LeaderReplica::Answer& answer) {
     if (std::holds_alternative<LeaderReplica::Agreed>(answer)) {
-      sessions_[id] = Session(position.session());
-      told_log_start_.erase(id);
-      to_send_.insert(id);
+      Followed& followed = followed_[id];
+      followed.session = Session(position.session());
+      followed.told_log_start = Offset();
+      ToSend(id, followed);
       return;
     }
-    sessions_.erase(id);
-    to_send_.erase(id);
+    followed_.Erase(id);
     v1::LeaderPartition partition;
     partition.set_topic_id(position.topic_id());
     partition.set_partition(position.partition());
@@ -230,32 +242,44 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
 
   void ForgetSessions() {
     if (!follower_) return;
-    for (const auto& [id, session] : std::exchange(sessions_, {})) {
+    for (const PartitionId& id : followed_.Ids()) {
+      const Session session = followed_[id].session;
       Replica* replica = owner_.partitions_.find(id);
       if (replica == nullptr || replica->leader() == nullptr) continue;
       replica->leader()->StreamClosed(*follower_, epoch_, session);
       owner_.partitions_.touch(*replica);
     }
+    followed_.Clear();
   }
 
-  // Fills the message from the partitions that have something to send, going round so that none is
-  // starved.
+  void ToSend(const PartitionId& id, Followed& followed) {
+    if (!std::exchange(followed.to_send, true)) to_send_.push_back(id);
+  }
+
+  void Mark(const PartitionId& id, Followed& followed) {
+    if (!std::exchange(followed.mark, true)) marks_.push_back(id);
+  }
+
+  // Fills the message from the partitions that have something to send, each once: one that has more
+  // goes to the end, so that none is starved.
   void Gather(LeaderMessage& message) {
     size_t room = owner_.options_.message_bytes;
-    std::vector<PartitionId> round(to_send_.upper_bound(last_served_), to_send_.end());
-    round.insert(round.end(), to_send_.begin(), to_send_.upper_bound(last_served_));
-    for (const PartitionId& id : round) {
-      if (room == 0) break;
-      last_served_ = id;
-      const size_t taken = GatherOne(id, room, /*marks=*/false, message);
+    for (size_t left = to_send_.size(); left > 0 && room > 0; --left) {
+      const PartitionId id = to_send_.front();
+      to_send_.pop_front();
+      Followed* followed = followed_.Find(id);
+      if (followed == nullptr || !std::exchange(followed->to_send, false)) continue;
+      const size_t taken = GatherOne(id, *followed, room, /*marks=*/false, message);
       room -= std::min(room, taken);
     }
     if (marks_.empty()) return;
     const MonotonicTime due = last_sent_ + kBetweenMarks;
     if (message.payloads.empty() && Now() < due) return TellMarksAt(due);
     for (const PartitionId& id : std::exchange(marks_, {})) {
+      Followed* followed = followed_.Find(id);
+      if (followed == nullptr || !std::exchange(followed->mark, false)) continue;
       // With its records, as soon as there is room for them.
-      if (to_send_.count(id) == 0) GatherOne(id, room, /*marks=*/true, message);
+      if (!followed->to_send) GatherOne(id, *followed, room, /*marks=*/true, message);
     }
   }
 
@@ -266,41 +290,39 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
       if (found == owner->links_.end()) return;
       Link& link = *found->second;
       link.telling_marks_ = false;
-      link.to_send_.merge(link.marks_);
-      link.marks_.clear();
+      for (const PartitionId& id : std::exchange(link.marks_, {})) {
+        Followed* followed = link.followed_.Find(id);
+        if (followed != nullptr && std::exchange(followed->mark, false)) link.ToSend(id, *followed);
+      }
       link.Flush();
     });
   }
 
-  // `marks`: high watermarks alone are told, too.
-  size_t GatherOne(const PartitionId& id, size_t room, bool marks, LeaderMessage& message) {
+  // `marks`: high watermarks alone are told, too. It stands in neither list.
+  size_t GatherOne(const PartitionId& id, Followed& followed, size_t room, bool marks,
+                   LeaderMessage& message) {
     Replica* replica = owner_.partitions_.find(id);
     LeaderReplica* leader = replica == nullptr ? nullptr : replica->leader();
     const auto feed =
         leader == nullptr ? std::optional<LeaderReplica::Feed>() : leader->FeedOf(*follower_);
-    const auto session = sessions_.find(id);
-    if (!feed || session == sessions_.end() || feed->session != session->second) {
-      to_send_.erase(id);
-      return 0;
-    }
+    if (!feed || feed->session != followed.session) return 0;
     const Offset high_watermark = leader->high_watermark();
     const replication::Round round = leader->round();
     const Offset log_start = replica->log().log_start();
     if (marks && feed->next < leader->log_end()) {
       // It has records by now, which go by the message's bound.
-      to_send_.insert(id);
+      ToSend(id, followed);
       return 0;
     }
     if (feed->next >= leader->log_end() && feed->told_round >= round &&
-        told_log_start_[id] >= log_start) {
+        followed.told_log_start >= log_start) {
       const bool told = feed->told_high_watermark >= high_watermark;
       if (told || !marks) {
-        to_send_.erase(id);
-        if (!told) marks_.insert(id);
+        if (!told) Mark(id, followed);
         return 0;
       }
     }
-    marks_.erase(id);
+    followed.mark = false;
     Offset next = feed->next;
     Buffer batches;
     if (feed->next < leader->log_end()) {
@@ -326,11 +348,11 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     partition->set_high_watermark(high_watermark.value());
     partition->set_round(round.value());
     partition->set_log_start_offset(log_start.value());
-    told_log_start_[id] = log_start;
+    followed.told_log_start = log_start;
     const size_t taken = batches.size();
     message.payloads.back() = std::move(batches);
     leader->Sent(*follower_, feed->session, next, high_watermark, round);
-    if (next >= leader->log_end()) to_send_.erase(id);
+    if (next < leader->log_end()) ToSend(id, followed);
     return taken;
   }
 
@@ -343,8 +365,7 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
     partition->set_leader_epoch(leader.leader_epoch().value());
     *partition->mutable_error() = ErrorFromStatus(why);
     leader.StreamClosed(*follower_, epoch_, feed.session);
-    sessions_.erase(id);
-    to_send_.erase(id);
+    followed_.Erase(id);
   }
 
   FollowerStreams& owner_;
@@ -355,14 +376,14 @@ class FollowerStreams::Link : public MessageHandler<v1::FollowerMessage> {
   bool closing_ = false;
   MonotonicTime last_heard_;
   MonotonicTime last_sent_;
-  std::map<PartitionId, Session> sessions_;
-  // In its session.
-  std::map<PartitionId, Offset> told_log_start_;
-  std::set<PartitionId> to_send_;
+  // Those that have a session.
+  PartitionTable<Followed> followed_;
+  // The next at the front. Each once, but for those that have no session any more, or a new one:
+  // then what Followed says counts. The same holds for the other.
+  std::deque<PartitionId> to_send_;
   // With nothing to tell but a high watermark.
-  std::set<PartitionId> marks_;
+  std::vector<PartitionId> marks_;
   bool telling_marks_ = false;
-  PartitionId last_served_;
   std::vector<v1::LeaderPartition> answers_;
 };
 

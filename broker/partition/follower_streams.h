@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "broker/partition/replica.h"
 #include "common/executor/executor.h"

@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "broker/partition/follower_streams.h"
+#include "broker/partition/partition_table.h"
 #include "common/buffer/buffer.h"
 #include "common/error/error.h"
 #include "common/rpc/client.h"
@@ -31,23 +33,23 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
       : owner_(owner), leader_(leader), pause_(kFirstPause) {}
 
   void Begin(const PartitionId& id) {
-    partitions_.insert(id);
+    Followed& followed = followed_[id];
     if (stream_ != nullptr) {
-      to_position_.insert(id);
+      Position(id, followed);
     } else {
       Open();
     }
   }
 
   void End(const PartitionId& id) {
-    partitions_.erase(id);
-    to_position_.erase(id);
-    to_acknowledge_.erase(id);
+    followed_.Erase(id);
     refused_.erase(id);
   }
 
   void Offer(const PartitionId& id) {
-    if (partitions_.count(id) > 0) to_acknowledge_.insert(id);
+    Followed* followed = followed_.Find(id);
+    if (followed == nullptr || std::exchange(followed->to_acknowledge, true)) return;
+    to_acknowledge_.push_back(id);
   }
 
   // The old stream, if any, is of no use any more.
@@ -61,8 +63,18 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
     if (stream_ == nullptr || (to_position_.empty() && to_acknowledge_.empty())) return;
     if (stream_->pending_bytes() > 0) return;
     v1::FollowerMessage message;
-    for (const PartitionId& id : std::exchange(to_position_, {})) AddPosition(id, message);
-    for (const PartitionId& id : std::exchange(to_acknowledge_, {})) AddAck(id, message);
+    for (const PartitionId& id : std::exchange(to_position_, {})) {
+      Followed* followed = followed_.Find(id);
+      if (followed != nullptr && std::exchange(followed->to_position, false)) {
+        AddPosition(id, message);
+      }
+    }
+    for (const PartitionId& id : std::exchange(to_acknowledge_, {})) {
+      Followed* followed = followed_.Find(id);
+      if (followed != nullptr && std::exchange(followed->to_acknowledge, false)) {
+        AddAck(id, message);
+      }
+    }
     if (message.positions_size() == 0 && message.acks_size() == 0) return;
     last_sent_ = Now();
     stream_->Send(message);
@@ -77,7 +89,8 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
       }
       // The entry stays, so that the pause grows, until data comes.
       it->second.again_at = MonotonicTime::Never();
-      if (stream_ != nullptr) to_position_.insert(it->first);
+      Followed* followed = followed_.Find(it->first);
+      if (stream_ != nullptr && followed != nullptr) Position(it->first, *followed);
       ++it;
     }
     Flush();
@@ -95,6 +108,11 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
  private:
   using Stream = TypedClientStream<v1::FollowerMessage, LeaderMessage>;
 
+  // Where it stands, so that a look-up tells.
+  struct Followed {
+    bool to_position = false;
+    bool to_acknowledge = false;
+  };
   struct Refusal {
     MonotonicTime again_at;
     Duration pause = kFirstPause;
@@ -102,8 +120,12 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
 
   MonotonicTime Now() const { return owner_.executor_.clock().Now(); }
 
+  void Position(const PartitionId& id, Followed& followed) {
+    if (!std::exchange(followed.to_position, true)) to_position_.push_back(id);
+  }
+
   void Open() {
-    if (stream_ != nullptr || partitions_.empty()) return;
+    if (stream_ != nullptr || followed_.empty()) return;
     const auto address = owner_.brokers_.find(leader_);
     // Opened when it is known where the leader is.
     if (address == owner_.brokers_.end()) return;
@@ -120,7 +142,10 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
     to_position_.clear();
     to_acknowledge_.clear();
     refused_.clear();
-    for (const PartitionId& id : partitions_) AddPosition(id, message);
+    for (const PartitionId& id : followed_.Ids()) {
+      followed_[id] = {};
+      AddPosition(id, message);
+    }
     stream_->Send(message);
   }
 
@@ -148,7 +173,7 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
   }
 
   FollowerReplica* Find(const PartitionId& id, Replica** replica) {
-    *replica = partitions_.count(id) > 0 ? owner_.partitions_.find(id) : nullptr;
+    *replica = followed_.Contains(id) ? owner_.partitions_.find(id) : nullptr;
     if (*replica == nullptr || (*replica)->following() != leader_) return nullptr;
     return (*replica)->follower();
   }
@@ -253,9 +278,10 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
   Duration pause_;
   MonotonicTime last_heard_;
   MonotonicTime last_sent_;
-  std::set<PartitionId> partitions_;
-  std::set<PartitionId> to_position_;
-  std::set<PartitionId> to_acknowledge_;
+  PartitionTable<Followed> followed_;
+  // Each once, but for those that are followed no more, or again: then what Followed says counts.
+  std::vector<PartitionId> to_position_;
+  std::vector<PartitionId> to_acknowledge_;
   std::map<PartitionId, Refusal> refused_;
 };
 
@@ -308,8 +334,8 @@ void LeaderStreams::End(const PartitionId& id) {
 }
 
 void LeaderStreams::Offer(const Replica& replica) {
-  const auto it = followed_.find(replica.id());
-  if (it != followed_.end()) LinkTo(it->second).Offer(replica.id());
+  const auto link = links_.find(replica.following());
+  if (link != links_.end()) link->second->Offer(replica.id());
 }
 
 void LeaderStreams::Flush() {

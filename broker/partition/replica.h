@@ -146,6 +146,11 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
 
   // --- Outcomes
 
+  // For who settles it: it is to be settled now, and was not before.
+  bool NoteTouched() { return !std::exchange(touched_, true); }
+  // It was to be settled, and is not any more.
+  bool TakeTouched() { return std::exchange(touched_, false); }
+
   uint64_t Watch(ReplicaWatcher* watcher);
   void Unwatch(uint64_t watch) { watchers_.erase(watch); }
   // Tells waiting appends and watchers what has come of them.
@@ -214,6 +219,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // watch of the one before.
   uint64_t last_watch_;
   std::map<uint64_t, ReplicaWatcher*> watchers_;
+  bool touched_ = false;
   bool changed_ = false;
   Offset shown_high_watermark_;
 };

@@ -59,8 +59,8 @@ void ReplicaSet::AddMethods(MethodTable& table) {
 }
 
 Replica* ReplicaSet::Find(const PartitionId& id) {
-  const auto it = replicas_.find(id);
-  return it == replicas_.end() ? nullptr : it->second.get();
+  Replica* const* found = by_id_.Find(id);
+  return found == nullptr ? nullptr : *found;
 }
 
 void ReplicaSet::Fail(const absl::Status& why) {
@@ -71,7 +71,7 @@ void ReplicaSet::Fail(const absl::Status& why) {
 // --- Settling
 
 void ReplicaSet::Touch(Replica& replica) {
-  touched_.insert(replica.id());
+  if (replica.NoteTouched()) touched_.push_back(replica.id());
   if (std::exchange(settling_soon_, true)) return;
   executor_.Post([this] { Settle(); });
 }
@@ -79,7 +79,8 @@ void ReplicaSet::Touch(Replica& replica) {
 void ReplicaSet::Settle() {
   settling_soon_ = false;
   for (const PartitionId& id : std::exchange(touched_, {})) {
-    if (Replica* replica = Find(id)) SettleOne(*replica);
+    Replica* replica = Find(id);
+    if (replica != nullptr && replica->TakeTouched()) SettleOne(*replica);
   }
   followers_.Flush();
   leaders_.Flush();

@@ -19,6 +19,7 @@
 #include "broker/partition/free_space.h"
 #include "broker/partition/isr_changes.h"
 #include "broker/partition/leader_streams.h"
+#include "broker/partition/partition_table.h"
 #include "broker/partition/replica.h"
 #include "broker/partition/replica_report.h"
 #include "broker/partition/sync_runner.h"
@@ -212,6 +213,8 @@ class ReplicaSet {
   IsrChanges isr_changes_;
 
   std::map<PartitionId, std::unique_ptr<Replica>> replicas_;
+  // The same, for Find.
+  PartitionTable<Replica*> by_id_;
   // Which the metadata places here, and for which there was no room.
   std::map<PartitionId, absl::Status> unmade_;
   std::map<PartitionId, Damaged> damaged_;
@@ -221,7 +224,8 @@ class ReplicaSet {
   std::multimap<PartitionId, std::string> healing_;
   ReplicaReport reported_;
   uint64_t last_life_ = 0;
-  std::set<PartitionId> touched_;
+  // In the order in which they were first touched; one that was replaced since may be there twice.
+  std::vector<PartitionId> touched_;
   bool settling_soon_ = false;
 
   std::shared_ptr<Recovery> recovery_;

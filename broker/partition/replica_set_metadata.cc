@@ -169,6 +169,7 @@ void ReplicaSet::SetAside(const PartitionId& id, DataDirectory::Aside where) {
   it->second->StandBy();
   it->second->Settle();
   const std::string directory = it->second->log().directory();
+  by_id_.Erase(id);
   replicas_.erase(it);
   MoveAside(id, directory, where);
 }

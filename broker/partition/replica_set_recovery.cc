@@ -201,10 +201,12 @@ void ReplicaSet::AddReplica(const PartitionIdentity& identity, std::unique_ptr<P
     });
   };
   const PartitionId id{identity.topic_id, identity.partition};
-  replicas_[id] = std::make_unique<Replica>(identity, std::move(log), high_watermark,
-                                            std::move(options), executor_.clock());
-  if (replicas_[id]->damage()) damaged_open_.insert(id);
-  Touch(*replicas_[id]);
+  std::unique_ptr<Replica>& replica = replicas_[id];
+  replica = std::make_unique<Replica>(identity, std::move(log), high_watermark, std::move(options),
+                                      executor_.clock());
+  by_id_[id] = replica.get();
+  if (replica->damage()) damaged_open_.insert(id);
+  Touch(*replica);
 }
 
 }  // namespace conclave::broker

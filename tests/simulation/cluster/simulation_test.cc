@@ -66,7 +66,7 @@ constexpr std::pair<const char*, uint64_t> kFloors[] = {
     {"ISRs shrunk", 3'000},
     {"ISRs expanded", 3'000},
     {"truncations", 25},
-    {"logs shorter after a restart", 8},
+    {"logs shorter after a restart", 3},
     {"retries answered as duplicates", 250},
     {"coordinators moved", 1'500},
     {"coordinators found elsewhere", 45},
