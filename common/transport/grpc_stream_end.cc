@@ -39,16 +39,6 @@ void StreamEnd::MaybeRead() {
 }
 
 void StreamEnd::OnRead(bool ok) {
-  const std::shared_ptr<StreamEnd> alive = shared_from_this();
-  TakeRead(ok);
-  // Not before the thread has been lent to the handler's executor: that a read begins is told to
-  // the peer (gRPC 1.51 sends a window update for each message), which is woken for it. Together
-  // with what the handler has sent, it is woken once.
-  std::lock_guard lock(mutex_);
-  MaybeRead();
-}
-
-void StreamEnd::TakeRead(bool ok) {
   const Telling telling(*this);
   Told();
   read_asked_ = false;
@@ -61,6 +51,7 @@ void StreamEnd::TakeRead(bool ok) {
       self.Delivered(size);
     });
     read_buffer_.Clear();
+    MaybeRead();
   } else {
     reads_ended_ = true;
     ReadsEnded();

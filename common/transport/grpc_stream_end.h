@@ -117,7 +117,6 @@ class StreamEnd : public std::enable_shared_from_this<StreamEnd> {
 
  private:
   void OnRead(bool ok);
-  void TakeRead(bool ok);
   void OnWritten(bool ok);
   void Delivered(size_t size);
 
