@@ -297,6 +297,54 @@ TEST_P(TransportTest, APausedReaderIsFeltAsBackpressure) {
   Close(std::move(stream));
 }
 
+// Writes fail once the server has finished; what it had sent before is still to be read.
+TEST_P(TransportTest, WhatTheServerSentBeforeItFinishedIsReadByWhoStillSends) {
+  class Finishing : public MessageHandler<v1::ProduceRequest> {
+   public:
+    explicit Finishing(std::unique_ptr<StreamToServer> stream) : stream_(std::move(stream)) {
+      stream_->Start(this);
+    }
+    void OnMessage(v1::ProduceRequest) override {
+      if (std::exchange(finished_, true)) return;
+      v1::ProduceResponse response;
+      for (int i = 0; i < 3; ++i) {
+        response.set_correlation_id(i);
+        stream_->Send(response);
+      }
+      stream_->Finish(MakeError(v1::NOT_READY, "that was all"));
+    }
+    void OnClosed(absl::Status) override { closed.set_value(); }
+    std::promise<void> closed;
+
+   private:
+    const std::unique_ptr<StreamToServer> stream_;
+    bool finished_ = false;
+  };
+  std::unique_ptr<Finishing> finishing;
+  std::promise<void> accepted;
+  MethodTable table;
+  table.Stream<v1::ProduceRequest, v1::ProduceResponse>(
+      produce_methods::kProduceStream, server_executor_,
+      [&](std::unique_ptr<StreamToServer> stream) {
+        finishing = std::make_unique<Finishing>(std::move(stream));
+        accepted.set_value();
+      });
+  Listen(std::move(table));
+  Receiver receiver;
+  auto stream = Open(&receiver);
+  stream->SetReading(false);
+  stream->Send(v1::ProduceRequest());
+  accepted.get_future().wait();
+  finishing->closed.get_future().wait();
+  // Some of them find out that nobody takes them any more.
+  for (int i = 0; i < 2000; ++i) stream->Send(v1::ProduceRequest());
+  stream->SetReading(true);
+  EXPECT_EQ(ErrorCodeOf(receiver.closed.get_future().get()), v1::NOT_READY);
+  EXPECT_EQ(receiver.received, (std::vector<int64_t>{0, 1, 2}));
+  Close(std::move(stream));
+  server_executor_.Stop();
+}
+
 TEST_P(TransportTest, BytesThatAreNoMessageAreRefusedByName) {
   ListenWithEcho();
   class Raw : public StreamHandler {

@@ -54,6 +54,8 @@ class BuiltinServices::Impl {
           absl::StrCat("/", service, "/ServerReflectionInfo"),
           [this](Open& open, const grpc::reflection::v1::ServerReflectionRequest& request) {
             open.stream->Send(SerializeToBuffer(reflection_.Answer(request)));
+            // No more is read from who does not take the answers.
+            if (open.stream->pending_bytes() > 0) open.stream->SetReading(false);
           }));
     }
     return methods;
@@ -73,6 +75,7 @@ class BuiltinServices::Impl {
     Open(Impl& services, std::unique_ptr<ServerStream> opened)
         : impl(services), stream(std::move(opened)) {}
     void OnMessage(Buffer message) override { on_message(*this, std::move(message)); }
+    void OnDrained() override { stream->SetReading(true); }
     // Who watches sends one request, and goes on to listen.
     void OnHalfClose() override {
       if (!watches) stream->Finish(absl::OkStatus());

@@ -78,7 +78,7 @@ void Poller::Poll(Seat& seat, size_t self) {
       return;
     }
     // One who has lost the seat meanwhile says nothing of it.
-    seat.waiting = false;
+    if (seat.holder == self) seat.waiting = false;
     static_cast<Completion*>(tag)->OnCompleted(ok);
     ++seat.told;
   }

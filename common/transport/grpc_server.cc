@@ -31,6 +31,7 @@ class GrpcServer : public Server {
   ~GrpcServer() override {
     if (server_ == nullptr) return;
     acceptor_.reset();
+    calls_.Stop();
     // Cancels them all.
     server_->Shutdown(std::chrono::system_clock::now());
     calls_.WaitForNone();

@@ -39,8 +39,11 @@ class ServerEnd : public StreamEnd {
     held_call_ = std::move(call);
     call_->context->AsyncNotifyWhenDone(ended_.tag());
     Asked();
-    intake_.service.RequestCall(&*call_->context, &*call_->stream, &intake_.queue, &intake_.queue,
-                                arrived_.tag());
+    const bool asked = intake_.calls.Ask([this] {
+      intake_.service.RequestCall(&*call_->context, &*call_->stream, &intake_.queue, &intake_.queue,
+                                  arrived_.tag());
+    });
+    if (!asked) NoneArrives();
   }
 
   void Start(StreamHandler* handler) {
@@ -146,6 +149,11 @@ class ServerEnd : public StreamEnd {
   // The server is stopping. gRPC tells no end of a call that has not begun.
   void OnNoneArrives() {
     std::lock_guard lock(mutex_);
+    NoneArrives();
+  }
+
+  // Under the lock.
+  void NoneArrives() {
     Told();
     finished_ = true;
     ReleaseIfDone();
@@ -247,6 +255,18 @@ void ServerEnd::Accept(const ServerMethod& method) {
 }
 
 }  // namespace
+
+bool ServerCalls::Ask(absl::FunctionRef<void()> ask) {
+  std::shared_lock lock(asking_);
+  if (stopping_) return false;
+  ask();
+  return true;
+}
+
+void ServerCalls::Stop() {
+  std::unique_lock lock(asking_);
+  stopping_ = true;
+}
 
 void ServerCalls::Begin() {
   std::lock_guard lock(mutex_);

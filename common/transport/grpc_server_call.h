@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "common/transport/transport.h"
 
 namespace grpc {
@@ -22,11 +24,19 @@ using MethodsByName = std::map<std::string, ServerMethod>;
 // for whatever is asked of a call, and does not itself wait for the last.
 class ServerCalls {
  public:
+  // Calls `ask`, which asks gRPC for a call, unless Stop() was called. gRPC 1.51 forgets what it is
+  // asked for while it shuts down. False: not called.
+  bool Ask(absl::FunctionRef<void()> ask);
+  // Returns when nobody asks any more.
+  void Stop();
+
   void Begin();
   void End();
   void WaitForNone();
 
  private:
+  std::shared_mutex asking_;
+  bool stopping_ = false;
   std::mutex mutex_;
   std::condition_variable none_;
   int count_ = 0;
