@@ -144,7 +144,9 @@ class ClientEnd : public StreamEnd {
   bool Over() const override { return over_; }
 
   void Advance() override {
-    // A write that failed says nothing of what is still to be read: the end comes with the reads.
+    // A write that failed ends nothing: what the server sent before is still to be read, and the
+    // end comes with the reads.
+    //
     // gRPC 1.51 takes no Finish beside a read that may still bring the initial metadata. Once the
     // call has ended, or is cancelled, the read comes back.
     if (ending_ && !over_ && begun_told_ && !reading_now()) {

@@ -80,7 +80,6 @@ class StreamEnd : public std::enable_shared_from_this<StreamEnd> {
   void MaybeRead();
   void MaybeWrite();
   bool reading_now() const { return read_asked_; }
-  bool writing_now() const { return write_asked_; }
   bool write_failed() const { return write_failed_; }
   bool anything_to_write() const { return write_asked_ || !queue_.empty(); }
   // Messages that gRPC was not given yet are not sent.
