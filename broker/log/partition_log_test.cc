@@ -1,6 +1,7 @@
 #include "broker/log/partition_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -453,6 +454,33 @@ TEST(PartitionLogTest, R24AnIndexThatIsALinkInACircleIsMadeAnew) {
   auto log = PartitionLog::Open(fs, directory, options);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ((*log)->log_end(), Offset(20));
+}
+
+TEST(PartitionLogTest, RoomIsSetAsideForTheActiveSegmentAlone) {
+  PosixFileSystem fs;
+  PartitionLog::OpenOptions options;
+  options.config = SmallSegments();
+  options.config.segment_bytes = 3 << 20;
+  const std::string directory = std::string(getenv("TEST_TMPDIR")) + "/room-0";
+  auto log = PartitionLog::Open(fs, directory, options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const auto beyond_its_end = [&](Offset base) {
+    struct stat info;
+    EXPECT_EQ(stat(SegmentPath(directory, base, ".log").c_str(), &info), 0);
+    return static_cast<int64_t>(info.st_blocks) * 512 - info.st_size;
+  };
+  BatchSpec large;
+  large.value_bytes = 100'000;
+  for (int i = 0; i < 16; ++i) Append(**log, large);
+  ASSERT_EQ((*log)->segment_count(), 1u);
+  EXPECT_GT(beyond_its_end(Offset(0)), 500'000);
+  while ((*log)->segment_count() == 1) Append(**log, large);
+  EXPECT_LT(beyond_its_end(Offset(0)), 500'000);
+  const Offset second = (*log)->log_end() - 1;
+  for (int i = 1; i < 16; ++i) Append(**log, large);
+  EXPECT_GT(beyond_its_end(second), 500'000);
+  ASSERT_TRUE((*log)->Close().ok());
+  EXPECT_LT(beyond_its_end(second), 500'000);
 }
 
 TEST(PartitionLogTest, SyncsRunBesideAppendsTruncationsAndReads) {

@@ -16,6 +16,10 @@ namespace {
 constexpr char kLogSuffix[] = ".log";
 constexpr size_t kNameDigits = 20;
 
+// Room is set aside for as much as there is, within these bounds (docs/decisions/0015).
+constexpr uint64_t kMinReserve = 1 << 20;
+constexpr uint64_t kMaxReserve = 8 << 20;
+
 }  // namespace
 
 std::string SegmentPath(const std::string& directory, Offset base, const char* suffix) {
@@ -253,8 +257,22 @@ bool Segment::HasRoomFor(const BatchHeader& header, size_t bytes) const {
          header.last_offset() - base_offset_ <= INT32_MAX;
 }
 
+void Segment::Reserve(size_t bytes) {
+  const uint64_t size = log_->size();
+  if (size < kMinReserve || size + bytes <= reserved_end_) return;
+  const uint64_t more = std::min(size / kMinReserve * kMinReserve, kMaxReserve) + bytes;
+  log_->Reserve(more);
+  reserved_end_ = size + more;
+}
+
+void Segment::ReleaseReserved() {
+  log_->ReleaseReserved();
+  reserved_end_ = 0;
+}
+
 absl::Status Segment::Append(const Buffer& bytes, std::span<const BatchHeader> headers) {
   uint64_t position = log_->size();
+  Reserve(bytes.size());
   if (absl::Status status = log_->Append(bytes); !status.ok()) return status;
   for (const BatchHeader& header : headers) {
     Note(position, header);
@@ -313,6 +331,7 @@ absl::Status Segment::TruncateTo(Offset offset) {
   const uint64_t position = (*batch)->position;
   const Offset end = (*batch)->header.base_offset;
   if (absl::Status status = log_->Truncate(position); !status.ok()) return status;
+  reserved_end_ = 0;
   const auto last = index_->LastWhere([&](std::string_view bytes) {
     return ParseIndexEntry(bytes).position < static_cast<int64_t>(position);
   });

@@ -91,6 +91,9 @@ class Segment {
   // Writes batches, back to back in `bytes`, in one piece. The headers are theirs, and follow on.
   absl::Status Append(const Buffer& bytes, std::span<const BatchHeader> headers);
 
+  // Gives back the room on the disk that was set aside for what comes; when nothing does.
+  void ReleaseReserved();
+
   // Whole batches from the one that holds `from` on, of `max_bytes` at most, all of whose records
   // are below `limit`. With `at_least_one` the first may be larger. Their CRCs are checked; a
   // DamageError names the first that fails, unless good batches come before it.
@@ -142,6 +145,8 @@ class Segment {
   // The same for a segment in use.
   absl::Status RepairIndexes();
   absl::Status ClearIndexes();
+  // Before so many bytes are appended.
+  void Reserve(size_t bytes);
   // A batch at the end, into indexes and marks.
   void Note(uint64_t position, const BatchHeader& header);
   void NoteMarks(const BatchHeader& header);
@@ -168,6 +173,8 @@ class Segment {
   std::unique_ptr<IndexFile> index_;
   std::unique_ptr<IndexFile> time_index_;
 
+  // Up to where room was asked for on the disk; 0 if nowhere yet.
+  uint64_t reserved_end_ = 0;
   Offset next_offset_;
   LeaderEpoch last_epoch_{-1};
   std::optional<int64_t> first_timestamp_;

@@ -173,10 +173,14 @@ void Replica::ConfirmLeadership(CommitDone done) {
   confirmations_.emplace(leader_->BeginRound(), std::move(done));
 }
 
-bool Replica::WantsSync() const {
+bool Replica::AwaitsSync() const {
   // A cut that did not come about leaves nothing to sync, and is waited for all the same.
   const bool needed = log_->NeedsSync() || cuts_ != cuts_synced_;
-  if (!needed || log_->SyncInFlight()) return false;
+  return needed && !log_->SyncInFlight();
+}
+
+bool Replica::WantsSync() const {
+  if (!AwaitsSync()) return false;
   if (clock_.Now() < no_sync_before_) return false;
   if (!config_.acknowledge_unsynced || cuts_ != cuts_synced_) return true;
   // What is not durable is not removed.

@@ -133,6 +133,8 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
   // records are to be removed that are not synced; and not
   // for a second after one that could not be tried, for want of a descriptor.
   bool WantsSync() const;
+  // It does, or will once time has passed.
+  bool AwaitsSync() const;
   // After an error of either the log has failed, if its failure() says so; else it wants a sync
   // again later.
   absl::StatusOr<LogSync> BeginSync();

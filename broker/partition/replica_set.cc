@@ -15,7 +15,8 @@
 namespace conclave::broker {
 namespace {
 
-constexpr Duration kTick = Duration::Milliseconds(100);
+// Between looks at what waits for time to pass; while nothing does, there are none.
+constexpr Duration kBetweenLooks = Duration::Milliseconds(100);
 
 }  // namespace
 
@@ -99,6 +100,7 @@ void ReplicaSet::SettleOne(Replica& replica) {
     leaders_.Offer(replica);
   }
   replica.Settle();
+  LookBy(NextLook(replica));
   if (replica_observer_) replica_observer_(replica);
 }
 
@@ -131,16 +133,36 @@ void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync&
 
 // --- Time
 
-void ReplicaSet::Tick() {
+MonotonicTime ReplicaSet::NextLook(const Replica& replica) const {
+  const MonotonicTime soon = executor_.clock().Now() + kBetweenLooks;
+  if (replica.AwaitsSync()) return soon;
+  const replication::LeaderReplica* leader = replica.leader();
+  return leader == nullptr ? MonotonicTime::Never() : std::max(soon, leader->NextDeadline());
+}
+
+void ReplicaSet::LookBy(MonotonicTime when) {
+  if (when >= look_at_) return;
+  if (look_at_ != MonotonicTime::Never()) executor_.Cancel(look_timer_);
+  look_at_ = when;
+  look_timer_ = executor_.PostAt(when, [this] {
+    look_at_ = MonotonicTime::Never();
+    Look();
+  });
+}
+
+void ReplicaSet::Look() {
   const MonotonicTime now = executor_.clock().Now();
+  MonotonicTime next = MonotonicTime::Never();
   for (const auto& [id, replica] : replicas_) {
     if (replica->WantsSync()) Touch(*replica);
     replication::LeaderReplica* leader = replica->leader();
-    if (leader == nullptr || leader->NextDeadline() > now) continue;
-    leader->Tick(now);
-    Touch(*replica);
+    if (leader != nullptr && leader->NextDeadline() <= now) {
+      leader->Tick(now);
+      Touch(*replica);
+    }
+    next = std::min(next, NextLook(*replica));
   }
-  executor_.PostAfter(kTick, [this] { Tick(); });
+  LookBy(next);
 }
 
 }  // namespace conclave::broker

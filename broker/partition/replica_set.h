@@ -187,7 +187,11 @@ class ReplicaSet {
   void BeginSync(Replica& replica);
   void FinishSync(const PartitionId& id, uint64_t life, const LogSync& sync,
                   const absl::Status& result);
-  void Tick();
+  // When what this one waits for is to be looked at: a sync that is put off, a leader's deadlines.
+  MonotonicTime NextLook(const Replica& replica) const;
+  // Looks at all then, or before.
+  void LookBy(MonotonicTime when);
+  void Look();
   void EverySecond();
   void ApplyRetention();
   void CheckpointHighWatermarks();
@@ -247,6 +251,9 @@ class ReplicaSet {
   // What is stored speaks of a log that is not there any more.
   bool checkpoints_due_ = false;
   uint64_t seconds_ = 0;
+  // Of the next look; Never if there is none to come.
+  MonotonicTime look_at_ = MonotonicTime::Never();
+  TimerId look_timer_;
 };
 
 }  // namespace conclave::broker

@@ -62,7 +62,7 @@ void ReplicaSet::Recover(std::function<void()> done) {
   if (!healing.ok()) return Fail(healing.status());
   for (const DataDirectory::AsideLog& log : *healing) healing_.emplace(log.id, log.name);
   space_.Look();
-  Tick();
+  Look();
   EverySecond();
   executor_.PostAfter(options_.retention_check_interval, [this] { ApplyRetention(); });
 

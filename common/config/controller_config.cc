@@ -25,7 +25,7 @@ const SettingsSchema& ControllerSettings() {
           OptionalText("controller.bootstrap", "none",
                        "Controllers that a node which is no voter asks for the log, written "
                        "id@host:port and separated by commas."),
-          MillisecondsSetting("quorum.heartbeat.interval.ms", 100, 10, 60000,
+          MillisecondsSetting("quorum.heartbeat.interval.ms", 200, 10, 60000,
                               "How often the active controller writes to the others."),
           MillisecondsSetting("quorum.election.timeout.min.ms", 500, 50, 600000,
                               "Shortest silence of the active controller that starts an election."),

@@ -65,7 +65,7 @@ TEST(SettingsFileTest, OverridesWin) {
   EXPECT_EQ(config->bootstrap[1].node_id, NodeId(2));
   EXPECT_EQ(ToString(config->bootstrap[1].endpoint), "b:2");
   EXPECT_EQ(config->listener.port, 0);
-  EXPECT_EQ(config->heartbeat_interval, Duration::Milliseconds(100));
+  EXPECT_EQ(config->heartbeat_interval, Duration::Milliseconds(200));
   EXPECT_EQ(config->election_timeout_min, Duration::Milliseconds(500));
   EXPECT_EQ(config->election_timeout_max, Duration::Milliseconds(1000));
   EXPECT_EQ(config->broker_session_timeout, Duration::Seconds(6));

@@ -35,6 +35,14 @@ class File {
   // used any more. Not durable before a Sync.
   virtual absl::Status Append(const Buffer& bytes) = 0;
 
+  // A hint that so much more is going to be appended: the system may set room aside on the disk, so
+  // that appends need not. Changes neither size nor contents, and says nothing of errors, which the
+  // appends do. What is not used stays set aside, also when the process ends, until
+  // ReleaseReserved, Truncate or the file's removal.
+  virtual void Reserve(uint64_t /*bytes*/) {}
+  // Gives it back; once no more is appended. LastWritten stays.
+  virtual void ReleaseReserved() {}
+
   // Reads up to `length` bytes at `offset`; fewer only at the end of the file.
   virtual absl::StatusOr<std::string> ReadAt(uint64_t offset, size_t length) const = 0;
 

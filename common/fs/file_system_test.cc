@@ -297,6 +297,35 @@ TEST(PosixFileSystemTest, TellsWhenAFileWasLastWritten) {
   EXPECT_GT((*file)->LastWritten()->unix_millis(), 1'000'000'000'250);
 }
 
+// Bytes of the disk that a file holds.
+uint64_t HeldBy(const std::string& path) {
+  struct stat info;
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  return static_cast<uint64_t>(info.st_blocks) * 512;
+}
+
+TEST(PosixFileSystemTest, SetsRoomAsideAndGivesItBack) {
+  PosixFileSystem fs;
+  std::string pattern = JoinPath(::testing::TempDir(), "reserve.XXXXXX");
+  const std::string path = JoinPath(mkdtemp(pattern.data()), "a");
+  auto opened = fs.Open(path, Mode::kCreate);
+  ASSERT_TRUE(opened.ok());
+  File& file = **opened;
+  constexpr uint64_t kMiB = 1 << 20;
+  ASSERT_TRUE(file.Append(Buffer(std::string(kMiB, 'a'))).ok());
+  file.Reserve(4 * kMiB);
+  EXPECT_GE(HeldBy(path), 5 * kMiB);
+  EXPECT_EQ(file.size(), kMiB);
+  ASSERT_TRUE(file.Append(Buffer(std::string("b"))).ok());
+  EXPECT_EQ(*ReadWholeFile(fs, path, 8 * kMiB), std::string(kMiB, 'a') + "b");
+  const timespec then[] = {{1'000'000'000, 0}, {1'000'000'000, 250'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
+  file.ReleaseReserved();
+  EXPECT_LT(HeldBy(path), 2 * kMiB);
+  EXPECT_EQ(file.LastWritten()->unix_millis(), 1'000'000'000'250);
+  EXPECT_EQ(*ReadWholeFile(fs, path, 8 * kMiB), std::string(kMiB, 'a') + "b");
+}
+
 TEST(PathTest, JoinsAndParents) {
   EXPECT_EQ(JoinPath("a/b", "c"), "a/b/c");
   EXPECT_EQ(JoinPath("a/", "c"), "a/c");

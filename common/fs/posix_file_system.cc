@@ -42,6 +42,9 @@ absl::Status SyncError(const char* operation, const std::string& path, int error
                    absl::StrCat(operation, " ", path, ": ", std::strerror(error)));
 }
 
+// What a file holds of the disk beyond its size and is worth a cut.
+constexpr uint64_t kMuchReserved = 256 << 10;
+
 class PosixFile : public File {
  public:
   PosixFile(std::string path, FileDescriptor fd, uint64_t size)
@@ -70,6 +73,26 @@ class PosixFile : public File {
     }
     size_ = at;
     return absl::OkStatus();
+  }
+
+  void Reserve(uint64_t bytes) override {
+    // Never the last of the disk, which others may need sooner.
+    struct statvfs disk;
+    if (fstatvfs(fd_.get(), &disk) != 0 || disk.f_bavail < disk.f_blocks / 8) return;
+    fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(uint64_t{size_}),
+              static_cast<off_t>(bytes));
+  }
+
+  void ReleaseReserved() override {
+    struct stat info;
+    const uint64_t size = size_;
+    if (fstat(fd_.get(), &info) != 0) return;
+    // The blocks of the file system's own tree of extents are counted, too.
+    if (static_cast<uint64_t>(info.st_blocks) * 512 < size + kMuchReserved) return;
+    // Cutting to the size that it has is what gives room back, and counts as writing.
+    if (ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) return;
+    const timespec written[2] = {{0, UTIME_OMIT}, info.st_mtim};
+    futimens(fd_.get(), written);
   }
 
   absl::StatusOr<std::string> ReadAt(uint64_t offset, size_t length) const override {

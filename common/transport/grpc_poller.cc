@@ -15,7 +15,7 @@ namespace {
 // A thread that has been telling one event since the last look is not waited for any longer. Short
 // beside what nodes allow each other (session and election time-outs), and long enough to cost
 // nothing.
-constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::milliseconds kLookEvery{200};
 
 }  // namespace
 

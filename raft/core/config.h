@@ -21,7 +21,7 @@ struct Config {
   std::vector<NodeId> bootstrap_nodes;
 
   // A leader's silence towards a follower ends after this.
-  Duration heartbeat_interval = Duration::Milliseconds(100);
+  Duration heartbeat_interval = Duration::Milliseconds(200);
   // A follower gives its leader up after a time drawn from [min, max] anew for each attempt. `min`
   // is also how long one that heard from the leader refuses pre-votes; `max` how long a leader goes
   // on without a majority, or with its own write not yet durable.

@@ -36,7 +36,7 @@ ControllerConfig ConfigOfController(int node) {
   ControllerConfig config;
   config.node_id = NodeId(node);
   config.listener = EndpointOf(node);
-  config.heartbeat_interval = Duration::Milliseconds(100);
+  config.heartbeat_interval = Duration::Milliseconds(200);
   config.election_timeout_min = Duration::Milliseconds(500);
   config.election_timeout_max = Duration::Milliseconds(1000);
   config.broker_session_timeout = Duration::Seconds(6);
