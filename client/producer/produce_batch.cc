@@ -39,7 +39,14 @@ bool ProduceBatch::HasRoomFor(const RecordView& record, size_t batch_bytes) cons
 void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDone&& done,
                        size_t expected_bytes) {
   // Once it is no batch of a few records: else it would grow by copying itself time and again.
-  if (builder_.uncompressed_bytes() >= kSmallBatchBytes) builder_.Reserve(expected_bytes);
+  const size_t bytes = builder_.uncompressed_bytes();
+  if (bytes >= kSmallBatchBytes) {
+    builder_.Reserve(expected_bytes);
+    if (waiting_.size() == waiting_.capacity()) {
+      // If those to come are as large as those that are there.
+      waiting_.reserve(waiting_.size() + 1 + waiting_.size() * expected_bytes / bytes);
+    }
+  }
   builder_.Add(record);
   waiting_.push_back({std::move(done), record.timestamp_ms, buffer_bytes});
   buffer_bytes_ += buffer_bytes;
