@@ -213,6 +213,11 @@ class PartitionLog {
   // Once it has been stored, durably: what lowered it before is not needed any more.
   absl::Status RecoveryPointStored(Offset recovery_point);
 
+  // Gives back the room on the disk that was set aside for records to come.
+  void ReleaseReserved() { active().ReleaseReserved(); }
+  // The same if none have come since the last call.
+  void ReleaseReservedIfIdle();
+
   // Writes indexes, epochs and producers, and syncs: all of the log's part of a clean stop. No sync
   // is in flight. Nothing may be called afterwards but the getters.
   absl::Status Close();
@@ -261,6 +266,8 @@ class PartitionLog {
   uint64_t generation_ = 0;
   // The recovery point of the next start is held down by the file truncated-to.
   bool truncation_announced_ = false;
+  // Of ReleaseReservedIfIdle.
+  Offset end_at_last_look_;
   // A truncation that has begun and failed on the way; to be finished before anything else.
   std::optional<Offset> unfinished_cut_;
   struct Reset {

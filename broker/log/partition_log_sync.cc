@@ -90,6 +90,10 @@ absl::Status PartitionLog::RecoveryPointStored(Offset recovery_point) {
   return absl::OkStatus();
 }
 
+void PartitionLog::ReleaseReservedIfIdle() {
+  if (std::exchange(end_at_last_look_, log_end()) == log_end()) ReleaseReserved();
+}
+
 absl::Status PartitionLog::Close() {
   if (absl::Status status = Ready(); !status.ok()) return status;
   if (absl::Status status = active().FlushIndexes(); !status.ok()) return status;

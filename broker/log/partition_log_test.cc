@@ -479,6 +479,12 @@ TEST(PartitionLogTest, RoomIsSetAsideForTheActiveSegmentAlone) {
   const Offset second = (*log)->log_end() - 1;
   for (int i = 1; i < 16; ++i) Append(**log, large);
   EXPECT_GT(beyond_its_end(second), 500'000);
+  (*log)->ReleaseReservedIfIdle();
+  EXPECT_GT(beyond_its_end(second), 500'000) << "records have come since it was made";
+  (*log)->ReleaseReservedIfIdle();
+  EXPECT_LT(beyond_its_end(second), 500'000);
+  Append(**log, large);
+  EXPECT_GT(beyond_its_end(second), 500'000);
   ASSERT_TRUE((*log)->Close().ok());
   EXPECT_LT(beyond_its_end(second), 500'000);
 }

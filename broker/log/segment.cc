@@ -249,6 +249,8 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
     if (absl::Status status = log_->Sync(); !status.ok()) return status;
   }
   if (absl::Status status = FlushIndexes(); !status.ok()) return status;
+  // By the process that is gone.
+  ReleaseReserved();
   return cut;
 }
 

@@ -91,7 +91,7 @@ class Segment {
   // Writes batches, back to back in `bytes`, in one piece. The headers are theirs, and follow on.
   absl::Status Append(const Buffer& bytes, std::span<const BatchHeader> headers);
 
-  // Gives back the room on the disk that was set aside for what comes; when nothing does.
+  // Gives back the room on the disk that was set aside for what comes.
   void ReleaseReserved();
 
   // Whole batches from the one that holds `from` on, of `max_bytes` at most, all of whose records

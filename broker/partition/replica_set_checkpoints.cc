@@ -20,6 +20,9 @@ void ReplicaSet::EverySecond() {
   followers_.Tick();
   leaders_.Tick();
   space_.Look();
+  if (!space_.Check().ok()) {
+    for (const auto& [id, replica] : replicas_) replica->log().ReleaseReserved();
+  }
   ReportRecovery();
   if (!closing_ && !failed_ && took_part_) {
     MakeUnmade();
@@ -93,6 +96,9 @@ void ReplicaSet::CheckpointHighWatermarks() {
 void ReplicaSet::CheckpointRecoveryPoints() {
   if (std::exchange(storing_recovery_points_, true)) return;
   for (const auto& [id, replica] : replicas_) {
+    // Whatever comes of it.
+    Touch(*replica);
+    replica->log().ReleaseReservedIfIdle();
     if (absl::Status status = replica->log().RollIfAged(executor_.clock().WallNow());
         !status.ok()) {
       LOG(ERROR) << replica->name() << ": no new segment: " << Describe(status);
@@ -104,7 +110,6 @@ void ReplicaSet::CheckpointRecoveryPoints() {
       storing_recovery_points_ = false;
       return;
     }
-    Touch(*replica);
   }
   environment_.background.Post([this, offsets = DurableOffsets()]() mutable {
     absl::Status written = directory_->WriteRecoveryPoints(offsets);

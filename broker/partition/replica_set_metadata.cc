@@ -168,6 +168,7 @@ void ReplicaSet::SetAside(const PartitionId& id, DataDirectory::Aside where) {
   leaders_.End(id);
   it->second->StandBy();
   it->second->Settle();
+  it->second->log().ReleaseReserved();
   const std::string directory = it->second->log().directory();
   by_id_.Erase(id);
   replicas_.erase(it);

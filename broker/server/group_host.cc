@@ -180,6 +180,8 @@ absl::Status GroupHost::TryAppend(const group::Append& append) {
   const auto header = CheckBatch(*batch);
   if (!header.ok()) return header.status();
   const auto appended = replica->Append(*batch, *header);
+  // A new segment may have begun all the same.
+  replicas_.Touch(*replica);
   if (!appended.ok()) return appended.status();
   replica->AwaitCommit(appended->next_offset,
                        [weak = weak_from_this()](const absl::Status& status) {
@@ -189,7 +191,6 @@ absl::Status GroupHost::TryAppend(const group::Append& append) {
                          self->Run();
                        });
   coordinator_.Appended(append.ticket, appended->next_offset);
-  replicas_.Touch(*replica);
   return absl::OkStatus();
 }
 

@@ -104,9 +104,10 @@ class ProduceService::Request : public std::enable_shared_from_this<Request> {
       if (absl::Status enough = replica.leader()->CheckAppendToAll(); !enough.ok()) return enough;
     }
     const auto appended = replica.Append(*batch, *header);
+    // A new segment may have begun all the same.
+    service_.replicas_.Touch(replica);
     if (!appended.ok()) return appended.status();
     Appended(replica, index, appended->base_offset, appended->next_offset);
-    service_.replicas_.Touch(replica);
     return absl::OkStatus();
   }
 

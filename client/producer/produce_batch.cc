@@ -42,7 +42,7 @@ void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDo
   const size_t bytes = builder_.uncompressed_bytes();
   if (bytes >= kSmallBatchBytes) {
     builder_.Reserve(expected_bytes);
-    if (waiting_.size() == waiting_.capacity()) {
+    if (expected_bytes > 2 * bytes && waiting_.size() == waiting_.capacity()) {
       // If those to come are as large as those that are there.
       waiting_.reserve(waiting_.size() + 1 + waiting_.size() * expected_bytes / bytes);
     }

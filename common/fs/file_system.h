@@ -40,7 +40,7 @@ class File {
   // appends do. What is not used stays set aside, also when the process ends, until
   // ReleaseReserved, Truncate or the file's removal.
   virtual void Reserve(uint64_t /*bytes*/) {}
-  // Gives it back; once no more is appended. LastWritten stays.
+  // Gives it back. LastWritten stays.
   virtual void ReleaseReserved() {}
 
   // Reads up to `length` bytes at `offset`; fewer only at the end of the file.

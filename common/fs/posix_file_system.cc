@@ -78,7 +78,8 @@ class PosixFile : public File {
   void Reserve(uint64_t bytes) override {
     // Never the last of the disk, which others may need sooner.
     struct statvfs disk;
-    if (fstatvfs(fd_.get(), &disk) != 0 || disk.f_bavail < disk.f_blocks / 8) return;
+    if (fstatvfs(fd_.get(), &disk) != 0) return;
+    if (disk.f_bavail * disk.f_frsize < disk.f_blocks * disk.f_frsize / 8 + bytes) return;
     fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(uint64_t{size_}),
               static_cast<off_t>(bytes));
   }

@@ -14,8 +14,9 @@ namespace {
 
 // A thread that has been telling one event since the last look is not waited for any longer. Short
 // beside what nodes allow each other (session and election time-outs), and long enough to cost
-// nothing.
-constexpr std::chrono::milliseconds kLookEvery{200};
+// nothing; less often while there is nothing to tell.
+constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::milliseconds kLookAtRestEvery{200};
 
 }  // namespace
 
@@ -51,8 +52,10 @@ Poller::Seat* Poller::StandBy(size_t self) {
   std::vector<uint64_t> told(seats_.size());
   for (size_t i = 0; i < seats_.size(); ++i) told[i] = seats_[i].told;
   std::unique_lock lock(mutex_);
+  bool busy = true;
   while (!over_) {
-    wake_.wait_for(lock, kLookEvery);
+    wake_.wait_for(lock, busy ? kLookEvery : kLookAtRestEvery);
+    busy = false;
     for (size_t i = 0; i < seats_.size(); ++i) {
       Seat& seat = seats_[i];
       const uint64_t now = seat.told;
@@ -60,6 +63,7 @@ Poller::Seat* Poller::StandBy(size_t self) {
         seat.holder = self;
         return &seat;
       }
+      busy = busy || !seat.waiting;
       told[i] = now;
     }
   }

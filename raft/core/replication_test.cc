@@ -140,7 +140,7 @@ TEST(RaftReplication, WhatIsLostIsSentAgainAfterAHeartbeat) {
     c.Settle();
   }
   c.Rejoin(2);
-  c.Advance(Duration::Milliseconds(100));
+  c.Advance(Config().heartbeat_interval);
   EXPECT_EQ(c.core(2).commit_index(), LogIndex(7));
 }
 

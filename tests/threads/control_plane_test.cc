@@ -54,7 +54,7 @@ class Controller {
     ControllerConfig config;
     config.node_id = NodeId(id);
     config.listener = *ParseEndpoint(ControllerEndpoint(id));
-    config.heartbeat_interval = Duration::Milliseconds(100);
+    config.heartbeat_interval = Duration::Milliseconds(200);
     config.election_timeout_min = Duration::Milliseconds(500);
     config.election_timeout_max = Duration::Milliseconds(1000);
     config.broker_session_timeout = Duration::Seconds(6);
