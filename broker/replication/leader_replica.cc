@@ -438,7 +438,8 @@ bool LeaderReplica::IsSyncedToBeTold() const {
   if (flush_policy_ != FlushPolicy::kFsync || state_.flush_policy == FlushPolicy::kFsync) {
     return false;
   }
-  if (log_position_.durable < high_watermark_) return false;
+  // What the members that left have synced is not known, and they may come to lead.
+  if (!HasMinimumIsr() || log_position_.durable < high_watermark_) return false;
   const std::set<BrokerId> members = MaximalIsr();
   return std::all_of(members.begin(), members.end(), [this](BrokerId broker) {
     if (broker == config_.self) return true;

@@ -150,7 +150,7 @@ class LeaderReplica {
   // together, for a smaller ISR under the minimum of before would commit what the new one does not.
   void MetadataChanged(const PartitionState& state, int min_isr, MonotonicTime now);
   // To kFsync while kReplicated is in effect: the high watermark moves by what is synced alone from
-  // now on, and once every member of the ISR is synced up to it, that is proposed.
+  // now on, and once every member of an ISR of the minimum is synced up to it, that is proposed.
   void SetFlushPolicy(FlushPolicy policy);
   void SetBrokers(std::map<BrokerId, BrokerInfo> brokers, MonotonicTime now);
   // What came of a proposal. Taken: nothing to be told, the record shows it. Stale (based on an

@@ -446,6 +446,29 @@ TEST_F(LeaderReplicaTest, BackToFsyncIsToldOnceEveryMemberIsSyncedUpToTheMark) {
   EXPECT_FALSE(leader_->TakeProposal().has_value());
 }
 
+// Of those that left, nobody knows what they have synced: they may lead by being eligible, and what
+// was acknowledged has to be in the minimum of synced logs.
+TEST_F(LeaderReplicaTest, BackToFsyncIsNotToldWhileTheIsrIsUnderItsMinimum) {
+  MakeUnsynced();
+  leader_->Appended(Offset(30), At(2));
+  Ack(2, 30, 20);
+  Ack(3, 30, 20);
+  ASSERT_EQ(leader_->high_watermark(), Offset(30));
+  leader_->SetFlushPolicy(FlushPolicy::kFsync);
+  Record({1}, 1);
+  leader_->Durable(Offset(30), At(3));
+  EXPECT_FALSE(leader_->TakeProposal().has_value());
+  Ack(2, 30, 30);
+  const auto grown = leader_->TakeProposal();
+  ASSERT_TRUE(grown.has_value());
+  EXPECT_EQ(grown->isr.size(), 2u);
+  EXPECT_FALSE(grown->synced);
+  Record({1, 2}, 2);
+  const auto told = leader_->TakeProposal();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_TRUE(told->synced);
+}
+
 TEST_F(LeaderReplicaTest, AProposalWhileUnsyncedDoesNotTellThatItIsSynced) {
   state_.flush_policy = FlushPolicy::kReplicated;
   Make(20, 15);

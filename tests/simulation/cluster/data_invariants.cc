@@ -162,11 +162,16 @@ std::string DataInvariants::Acknowledged(const PartitionId& id, const std::strin
   }
   const std::string directory = "data/" + PartitionDirectoryName(topic, id.index);
   size_t synced = 0;
-  for (auto& [node, logs] : durable_) synced += logs.Holds(directory, offset);
+  std::string holders;
+  for (auto& [node, logs] : durable_) {
+    if (!logs.Holds(directory, offset)) continue;
+    ++synced;
+    holders += " broker-" + std::to_string(node);
+  }
   if (synced_copies > 0 && once_damaged_.contains(id)) --synced_copies;
   if (synced >= synced_copies) return "";
   return "acknowledged at " + ToString(offset) + " with " + std::to_string(synced) +
-         " synced copies";
+         " synced copies:" + holders;
 }
 
 }  // namespace conclave::cluster_sim

@@ -110,7 +110,7 @@ TEST(ClusterRegression, SeedsThatFoundSomething) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   for (const uint64_t seed :
        {1266988293013, 1266988294454, 1266988294688, 1266988294842, 1266988295275, 2876832128414,
-        272906590559, 272906591024, 791346452623, 574249416404}) {
+        272906590559, 272906591024, 791346452623, 574249416404, 3664246471185}) {
     EXPECT_EQ(RunSeed({.seed = seed}).violation, "") << seed;
   }
 }
