@@ -114,7 +114,7 @@ absl::Status PartitionLog::Roll() {
   if (absl::Status status = active().FlushIndexes(); !status.ok()) return status;
   auto next = Segment::Create(fs_, directory_, log_end(), config_.index_interval_bytes);
   if (!next.ok()) return next.status();
-  active().ReleaseReserved();
+  ReleaseReserved();
   MarkDirty(active().base_offset(), /*with_indexes=*/true);
   segments_.push_back(*std::move(next));
   MarkDirty(active().base_offset(), /*with_indexes=*/false);

@@ -97,7 +97,7 @@ void PartitionLog::ReleaseReservedIfIdle() {
 absl::Status PartitionLog::Close() {
   if (absl::Status status = Ready(); !status.ok()) return status;
   if (absl::Status status = active().FlushIndexes(); !status.ok()) return status;
-  active().ReleaseReserved();
+  ReleaseReserved();
   MarkDirty(active().base_offset(), /*with_indexes=*/true);
   if (absl::Status status = SyncNow(); !status.ok()) return status;
   return derived_->StoreAll();

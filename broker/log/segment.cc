@@ -249,8 +249,8 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
     if (absl::Status status = log_->Sync(); !status.ok()) return status;
   }
   if (absl::Status status = FlushIndexes(); !status.ok()) return status;
-  // By the process that is gone.
-  ReleaseReserved();
+  // What the process that is gone set aside.
+  log_->ReleaseReserved();
   return cut;
 }
 
@@ -268,6 +268,7 @@ void Segment::Reserve(size_t bytes) {
 }
 
 void Segment::ReleaseReserved() {
+  if (reserved_end_ == 0) return;
   log_->ReleaseReserved();
   reserved_end_ = 0;
 }

@@ -100,7 +100,7 @@ void ReplicaSet::SettleOne(Replica& replica) {
     leaders_.Offer(replica);
   }
   replica.Settle();
-  LookBy(NextLook(replica));
+  LookBy(NextLook(replica, executor_.clock().Now()));
   if (replica_observer_) replica_observer_(replica);
 }
 
@@ -133,8 +133,8 @@ void ReplicaSet::FinishSync(const PartitionId& id, uint64_t life, const LogSync&
 
 // --- Time
 
-MonotonicTime ReplicaSet::NextLook(const Replica& replica) const {
-  const MonotonicTime soon = executor_.clock().Now() + kBetweenLooks;
+MonotonicTime ReplicaSet::NextLook(const Replica& replica, MonotonicTime now) {
+  const MonotonicTime soon = now + kBetweenLooks;
   if (replica.AwaitsSync()) return soon;
   const replication::LeaderReplica* leader = replica.leader();
   return leader == nullptr ? MonotonicTime::Never() : std::max(soon, leader->NextDeadline());
@@ -160,7 +160,7 @@ void ReplicaSet::Look() {
       leader->Tick(now);
       Touch(*replica);
     }
-    next = std::min(next, NextLook(*replica));
+    next = std::min(next, NextLook(*replica, now));
   }
   LookBy(next);
 }

@@ -188,7 +188,7 @@ class ReplicaSet {
   void FinishSync(const PartitionId& id, uint64_t life, const LogSync& sync,
                   const absl::Status& result);
   // When what this one waits for is to be looked at: a sync that is put off, a leader's deadlines.
-  MonotonicTime NextLook(const Replica& replica) const;
+  static MonotonicTime NextLook(const Replica& replica, MonotonicTime now);
   // Looks at all then, or before.
   void LookBy(MonotonicTime when);
   void Look();

@@ -92,6 +92,15 @@ class LeaderReplicaTest : public ::testing::Test {
     Position(3, 20, 4);
   }
 
+  // The mark is at 30, and the followers have synced up to 20.
+  void CommitUnsynced() {
+    MakeUnsynced();
+    leader_->Appended(Offset(30), At(2));
+    Ack(2, 30, 20);
+    Ack(3, 30, 20);
+    ASSERT_EQ(leader_->high_watermark(), Offset(30));
+  }
+
   PartitionState state_;
   int min_isr_ = 2;
   FakeLog log_;
@@ -418,11 +427,7 @@ TEST_F(LeaderReplicaTest, UnsyncedRecordsCountOnlyOnceThatIsInEffect) {
 }
 
 TEST_F(LeaderReplicaTest, BackToFsyncIsToldOnceEveryMemberIsSyncedUpToTheMark) {
-  MakeUnsynced();
-  leader_->Appended(Offset(30), At(2));
-  Ack(2, 30, 20);
-  Ack(3, 30, 20);
-  ASSERT_EQ(leader_->high_watermark(), Offset(30));
+  ASSERT_NO_FATAL_FAILURE(CommitUnsynced());
   leader_->SetFlushPolicy(FlushPolicy::kFsync);
   EXPECT_EQ(leader_->high_watermark(), Offset(30)) << "it never falls";
   leader_->Appended(Offset(40), At(2));
@@ -449,11 +454,7 @@ TEST_F(LeaderReplicaTest, BackToFsyncIsToldOnceEveryMemberIsSyncedUpToTheMark) {
 // Of those that left, nobody knows what they have synced: they may lead by being eligible, and what
 // was acknowledged has to be in the minimum of synced logs.
 TEST_F(LeaderReplicaTest, BackToFsyncIsNotToldWhileTheIsrIsUnderItsMinimum) {
-  MakeUnsynced();
-  leader_->Appended(Offset(30), At(2));
-  Ack(2, 30, 20);
-  Ack(3, 30, 20);
-  ASSERT_EQ(leader_->high_watermark(), Offset(30));
+  ASSERT_NO_FATAL_FAILURE(CommitUnsynced());
   leader_->SetFlushPolicy(FlushPolicy::kFsync);
   Record({1}, 1);
   leader_->Durable(Offset(30), At(3));

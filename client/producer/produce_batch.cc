@@ -44,7 +44,7 @@ void ProduceBatch::Add(const RecordView& record, size_t buffer_bytes, DeliveryDo
     builder_.Reserve(expected_bytes);
     if (expected_bytes > 2 * bytes && waiting_.size() == waiting_.capacity()) {
       // If those to come are as large as those that are there.
-      waiting_.reserve(waiting_.size() + 1 + waiting_.size() * expected_bytes / bytes);
+      waiting_.reserve(waiting_.size() * expected_bytes / bytes);
     }
   }
   builder_.Add(record);

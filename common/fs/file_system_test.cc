@@ -283,18 +283,28 @@ INSTANTIATE_TEST_SUITE_P(All, FileSystemTest, ::testing::Values(Kind::kPosix, Ki
                            return info.param == Kind::kPosix ? "Posix" : "Sim";
                          });
 
+constexpr int64_t kThenMs = 1'000'000'000'250;
+
+void SetLastWritten(const std::string& path) {
+  const timespec then[] = {{1'000'000'000, 0}, {1'000'000'000, 250'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
+}
+
+std::string PathInNewDirectory() {
+  std::string pattern = JoinPath(::testing::TempDir(), "posix.XXXXXX");
+  return JoinPath(mkdtemp(pattern.data()), "a");
+}
+
 TEST(PosixFileSystemTest, TellsWhenAFileWasLastWritten) {
   PosixFileSystem fs;
-  std::string pattern = JoinPath(::testing::TempDir(), "last_written.XXXXXX");
-  const std::string path = JoinPath(mkdtemp(pattern.data()), "a");
+  const std::string path = PathInNewDirectory();
   auto file = fs.Open(path, Mode::kCreate);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE((*file)->Append(Buffer(std::string("abc"))).ok());
-  const timespec then[] = {{1'000'000'000, 0}, {1'000'000'000, 250'000'000}};
-  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
-  EXPECT_EQ((*file)->LastWritten()->unix_millis(), 1'000'000'000'250);
+  ASSERT_NO_FATAL_FAILURE(SetLastWritten(path));
+  EXPECT_EQ((*file)->LastWritten()->unix_millis(), kThenMs);
   ASSERT_TRUE((*file)->Append(Buffer(std::string("d"))).ok());
-  EXPECT_GT((*file)->LastWritten()->unix_millis(), 1'000'000'000'250);
+  EXPECT_GT((*file)->LastWritten()->unix_millis(), kThenMs);
 }
 
 // Bytes of the disk that a file holds.
@@ -306,8 +316,7 @@ uint64_t HeldBy(const std::string& path) {
 
 TEST(PosixFileSystemTest, SetsRoomAsideAndGivesItBack) {
   PosixFileSystem fs;
-  std::string pattern = JoinPath(::testing::TempDir(), "reserve.XXXXXX");
-  const std::string path = JoinPath(mkdtemp(pattern.data()), "a");
+  const std::string path = PathInNewDirectory();
   auto opened = fs.Open(path, Mode::kCreate);
   ASSERT_TRUE(opened.ok());
   File& file = **opened;
@@ -318,11 +327,10 @@ TEST(PosixFileSystemTest, SetsRoomAsideAndGivesItBack) {
   EXPECT_EQ(file.size(), kMiB);
   ASSERT_TRUE(file.Append(Buffer(std::string("b"))).ok());
   EXPECT_EQ(*ReadWholeFile(fs, path, 8 * kMiB), std::string(kMiB, 'a') + "b");
-  const timespec then[] = {{1'000'000'000, 0}, {1'000'000'000, 250'000'000}};
-  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
+  ASSERT_NO_FATAL_FAILURE(SetLastWritten(path));
   file.ReleaseReserved();
   EXPECT_LT(HeldBy(path), 2 * kMiB);
-  EXPECT_EQ(file.LastWritten()->unix_millis(), 1'000'000'000'250);
+  EXPECT_EQ(file.LastWritten()->unix_millis(), kThenMs);
   EXPECT_EQ(*ReadWholeFile(fs, path, 8 * kMiB), std::string(kMiB, 'a') + "b");
 }
 

@@ -115,10 +115,17 @@ class ServerEnd : public StreamEnd {
     if (!finish_requested_ || finished_ || anything_to_write()) return;
     finished_ = true;
     Asked();
-    // gRPC itself says no more where nothing serves a method.
-    const grpc::Status unknown(grpc::StatusCode::UNIMPLEMENTED, "");
-    call_->stream->Finish(executor_ != nullptr ? ToGrpcStatus(finish_status_) : unknown,
+    call_->stream->Finish(executor_ != nullptr ? ToGrpcStatus(finish_status_) : UnknownMethod(),
                           finish_told_.tag());
+  }
+
+  // To others than our clients the code that gRPC itself has for that, and a reason.
+  grpc::Status UnknownMethod() const {
+    return ToGrpcStatus(
+        MakeError(v1::UNSUPPORTED_VERSION,
+                  absl::StrCat("this node does not offer ", call_->context->method(),
+                               ": it is a server of another kind, or of another version; server "
+                               "reflection lists what it offers")));
   }
 
   void Ended() override {
