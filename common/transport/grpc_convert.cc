@@ -72,15 +72,14 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& where
     }
   }
   const auto code = static_cast<absl::StatusCode>(status.error_code());
-  const absl::Status plain(code, absl::StrCat(where, ": ", status.error_message()));
-  // What gRPC itself answers where no handler is registered; ours have more to say.
-  if (absl::IsUnimplemented(plain) && status.error_message().empty()) {
+  const std::string reason = absl::StrCat(where, ": ", status.error_message());
+  // What a server answers where nothing serves the method; ours elsewhere say it with details.
+  if (code == absl::StatusCode::kUnimplemented) {
     return MakeError(v1::UNSUPPORTED_VERSION,
-                     absl::StrCat(where,
-                                  " does not offer this service: it is a server of another kind, "
-                                  "or of another version"));
+                     absl::StrCat(reason, status.error_message().empty() ? "it" : "; it",
+                                  " is a server of another kind, or of another version"));
   }
-  return plain;
+  return absl::Status(code, reason);
 }
 
 }  // namespace conclave::grpc_transport

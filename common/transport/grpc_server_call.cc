@@ -119,13 +119,11 @@ class ServerEnd : public StreamEnd {
                           finish_told_.tag());
   }
 
-  // To others than our clients the code that gRPC itself has for that, and a reason.
+  // By gRPC's own code for that, as any gRPC server does; clients know which node they asked.
   grpc::Status UnknownMethod() const {
-    return ToGrpcStatus(
-        MakeError(v1::UNSUPPORTED_VERSION,
-                  absl::StrCat("this node does not offer ", call_->context->method(),
-                               ": it is a server of another kind, or of another version; server "
-                               "reflection lists what it offers")));
+    return {grpc::StatusCode::UNIMPLEMENTED,
+            absl::StrCat("nothing here serves ", call_->context->method(),
+                         "; server reflection lists what does")};
   }
 
   void Ended() override {

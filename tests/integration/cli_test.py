@@ -229,6 +229,7 @@ class CliTest(unittest.TestCase):
             result = run(CONCLAVE, *command, "--bootstrap", controller)
             self.assertEqual(result.returncode, 1, result.stderr)
             self.assertIn(controller, result.stderr)
+            self.assertIn("nothing here serves /conclave.v1.", result.stderr)
             self.assertIn("name brokers instead", result.stderr)
 
     def test_dump_knows_an_index_and_names_what_is_not_there(self):
