@@ -21,7 +21,7 @@ namespace conclave {
 class BatchLane {
  public:
   struct Options {
-    size_t batch_bytes = size_t{256} << 10;
+    size_t batch_bytes = size_t{512} << 10;
     Compression codec = Compression::kNone;
     Duration linger;
     Duration delivery_timeout = Duration::Seconds(120);

@@ -32,7 +32,7 @@ struct ProducerOptions {
   // none, lz4 or zstd (compression.type).
   Compression compression = Compression::kNone;
   // Bytes of a batch before compression (batch.size); a record that is larger has its own.
-  size_t batch_bytes = size_t{256} << 10;
+  size_t batch_bytes = size_t{512} << 10;
   // How long a batch waits for more records (linger.ms). 0: it goes as soon as a request may, and
   // records gather while requests are under way.
   Duration linger;

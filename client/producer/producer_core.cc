@@ -78,7 +78,7 @@ Producer::Core::~Core() {
   executor_.Cancel(close_timer_);
 }
 
-absl::Status Producer::Core::Send(const ProducerRecord& record, DeliveryDone done) {
+absl::Status Producer::Core::Send(const ProducerRecord& record, DeliveryDone&& done) {
   const Clock& clock = executor_.clock();
   bool wake = false;
   const int64_t now_ms = record.timestamp_ms ? 0 : clock.WallNow().unix_millis();

@@ -35,7 +35,7 @@ class Producer::Core : public std::enable_shared_from_this<Producer::Core>,
   ~Core() override;
 
   // From any thread.
-  absl::Status Send(const ProducerRecord& record, DeliveryDone done);
+  absl::Status Send(const ProducerRecord& record, DeliveryDone&& done);
   RecordAccumulator& accumulator() { return accumulator_; }
 
   void Flush(absl::AnyInvocable<void()> done);

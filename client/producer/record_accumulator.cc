@@ -25,13 +25,13 @@ absl::Status RecordAccumulator::Append(const ProducerRecord& record, DeliveryDon
                                                          "whole buffer has ",
                                                          options_.buffer_bytes));
   }
-  if (used_ + bytes > options_.buffer_bytes) {
+  if (used() + bytes > options_.buffer_bytes) {
     return MakeError(
         v1::OVERLOADED,
-        absl::StrCat("the producer's buffer is full (", used_, " of ", options_.buffer_bytes,
+        absl::StrCat("the producer's buffer is full (", used(), " of ", options_.buffer_bytes,
                      " bytes); wait for room, and send the record again"));
   }
-  used_ += bytes;
+  SetUsed(used() + bytes);
   Topic& topic = TopicOf(record.topic);
   // Those that wait come first.
   const auto lane = topic.waiting.empty() ? Route(topic, record, bytes) : std::nullopt;
@@ -212,10 +212,7 @@ std::optional<uint64_t> RecordAccumulator::OldestGeneration() const {
   return oldest;
 }
 
-size_t RecordAccumulator::used() const {
-  std::lock_guard lock(mutex_);
-  return used_;
-}
+size_t RecordAccumulator::used() const { return used_.load(std::memory_order_relaxed); }
 
 // --- Room
 
@@ -229,7 +226,7 @@ void RecordAccumulator::WhenRoom(size_t bytes, absl::AnyInvocable<void()> room) 
 
 void RecordAccumulator::Free(size_t bytes) {
   std::unique_lock lock(mutex_);
-  used_ -= bytes;
+  SetUsed(used() - bytes);
   auto free = TakeRoomWaiters();
   lock.unlock();
   LetGo(std::move(free));
@@ -246,7 +243,7 @@ void RecordAccumulator::Close() {
 std::vector<absl::AnyInvocable<void()>> RecordAccumulator::TakeRoomWaiters() {
   std::vector<absl::AnyInvocable<void()>> free;
   while (!room_waiters_.empty() &&
-         (closed_ || used_ + room_waiters_.front().bytes <= options_.buffer_bytes)) {
+         (closed_ || used() + room_waiters_.front().bytes <= options_.buffer_bytes)) {
     free.push_back(std::move(room_waiters_.front().room));
     room_waiters_.pop_front();
   }

@@ -1,6 +1,7 @@
 #ifndef CONCLAVE_CLIENT_PRODUCER_RECORD_ACCUMULATOR_H_
 #define CONCLAVE_CLIENT_PRODUCER_RECORD_ACCUMULATOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -136,6 +137,7 @@ class RecordAccumulator {
   void AddTo(LaneId lane, const RecordView& record, size_t bytes, DeliveryDone&& done,
              absl::FunctionRef<MonotonicTime()> sent_at, uint64_t generation);
   void TellOf(Topic& topic);
+  void SetUsed(size_t bytes) { used_.store(bytes, std::memory_order_relaxed); }
   // Those waiters for whom there is room now.
   std::vector<absl::AnyInvocable<void()>> TakeRoomWaiters();
   void LetGo(std::vector<absl::AnyInvocable<void()>> waiters);
@@ -152,7 +154,8 @@ class RecordAccumulator {
   News news_;
   bool told_ = false;
   uint64_t generation_ = 1;
-  size_t used_ = 0;
+  // Written under the lock; whoever asks how full the buffer is, for each record, need not take it.
+  std::atomic<size_t> used_ = 0;
   bool closed_ = false;
   std::deque<RoomWaiter> room_waiters_;
 };

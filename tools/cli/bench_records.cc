@@ -25,9 +25,9 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Of all but the check itself.
-uint32_t CrcOf(std::string_view value) {
-  return ExtendCrc32c(Crc32c(value.substr(0, 16)), value.substr(kBenchRecordMin));
+// Of the seed and the number; what follows them is compared as a whole.
+uint32_t CheckOf(uint64_t seed, uint64_t number) {
+  return static_cast<uint32_t>(Mix(Mix(number) ^ seed) >> 32);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void BenchRecords::MakeIn(std::string& value, uint64_t number) const {
   StoreBigEndian(seed_, out);
   StoreBigEndian(number, out + 8);
   std::memcpy(out + kBenchRecordMin, pad.data(), pad.size());
-  StoreBigEndian(CrcOf(value), out + 16);
+  StoreBigEndian(CheckOf(seed_, number), out + 16);
 }
 
 std::optional<uint64_t> BenchRecords::NumberOf(std::string_view value) const {
@@ -75,7 +75,7 @@ std::optional<uint64_t> BenchRecords::NumberOf(std::string_view value) const {
 std::optional<uint64_t> BenchRecords::Check(std::string_view value) const {
   const auto number = NumberOf(value);
   if (!number) return std::nullopt;
-  if (LoadBigEndian<uint32_t>(value.data() + 16) != CrcOf(value)) return std::nullopt;
+  if (LoadBigEndian<uint32_t>(value.data() + 16) != CheckOf(seed_, *number)) return std::nullopt;
   if (value.substr(kBenchRecordMin) != PadOf(*number)) return std::nullopt;
   return number;
 }

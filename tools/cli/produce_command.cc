@@ -205,7 +205,7 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
       "Send records to a topic, one a line. --timeout is how long each record is tried for");
   produce->footer(
       "Records with a key go to the partition that Kafka's Java client would choose; those without "
-      "stay with one partition for a batch's bytes (256 KiB), then go on to another at random, so "
+      "stay with one partition for a batch's bytes (512 KiB), then go on to another at random, so "
       "that few short lines may all be in one.\n"
       "LONGEST GAP in the result: the longest time without an acknowledgement, in seconds, from "
       "the beginning on. Time in which there was no input counts too.");

@@ -4,15 +4,18 @@
 from cluster import started
 from context import MIB, RECORD
 
+# A producer's own requests are of 1 MiB, of batches of 512 KiB.
+REQUESTS = (("256k", ["--batch-bytes", MIB // 4, "--request-bytes", MIB // 4]), ("1m", []))
+
 
 def produce_and_consume(context):
     burst = context.amount(512, 128)
     with started(context, controllers=1, brokers=1) as cluster:
-        for name, request in (("256k", MIB // 4), ("1m", MIB)):
+        for name, size in REQUESTS:
             # What acks=1 waits for, the log without a sync, is APPEND's file without one.
             cluster.create(f"rf1-{name}", copies=1, policy="replicated")
             wrote = cluster.burst(f"produce rf1 {name}", burst, 1, "produce", "--topic",
-                                  f"rf1-{name}", "--acks", 1, "--request-bytes", request)
+                                  f"rf1-{name}", "--acks", 1, *size)
             context.add(f"conclave.produce_rf1_{name}_mb", wrote["mb_per_second"])
         # What was just written is in the page cache.
         read = cluster.bench("consume rf1", "consume", "--topic", "rf1-1m", "--bytes", burst * MIB,
@@ -20,11 +23,11 @@ def produce_and_consume(context):
         context.add("conclave.consume_mb", read["mb_per_second"])
     with started(context) as cluster:
         for policy in ("replicated", "fsync"):
-            for name, request in (("256k", MIB // 4), ("1m", MIB)):
+            for name, size in REQUESTS:
                 topic = f"{policy}-{name}"
                 cluster.create(topic, policy=policy)
                 wrote = cluster.burst(f"produce rf3 {topic}", burst, 3, "produce", "--topic",
-                                      topic, "--acks", "all", "--request-bytes", request)
+                                      topic, "--acks", "all", *size)
                 context.add(f"conclave.produce_rf3_{policy}_{name}_mb", wrote["mb_per_second"])
 
 

@@ -148,7 +148,7 @@ def measure(context):
         for what in ("warm-up", "measured"):
             context.settle(3 * burst * RECORD // MIB + 256)
             per_second, _ = _produce(context, kafka, bootstrap, f"kafka {what}", burst, -1,
-                                     "batch.size=262144", "linger.ms=5",
+                                     "batch.size=524288", "linger.ms=5",
                                      "max.request.size=1048576")
         context.add("kafka.produce_rf3_mb", per_second * RECORD / 1e6)
         # Long enough that most of it comes after the tool's own warming up, which it counts.
