@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kFirstPause = Duration::Milliseconds(20);
 constexpr Duration kLongestPause = Duration::Milliseconds(500);
-constexpr Duration kCheckInterval = Duration::Milliseconds(250);
+constexpr Duration kCheckInterval = Duration::Milliseconds(500);
 
 }  // namespace
 

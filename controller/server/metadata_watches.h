@@ -35,7 +35,7 @@ class MetadataWatches {
   // A watcher that lets this much wait for it is closed, and comes back for the image.
   static constexpr size_t kMaxPendingBytes = 64 << 20;
   // Silence ends with a message that tells the commit index alone.
-  static constexpr Duration kSignOfLife = Duration::Milliseconds(250);
+  static constexpr Duration kSignOfLife = Duration::Milliseconds(500);
 
   MetadataWatches(ClusterId cluster_id, Source source);
   ~MetadataWatches();
