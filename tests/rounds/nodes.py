@@ -65,6 +65,16 @@ class Loopback:
 class Namespaces:
     """A network namespace a node, joined by a bridge; links are cut with iptables. Needs root."""
 
+    @staticmethod
+    def missing():
+        """What is not there to make them with, and what to do; None if all is."""
+        if os.geteuid() != 0:
+            return "network namespaces are made by root alone: call it as root, or use loopback"
+        for program, package in (("ip", "iproute2"), ("iptables", "iptables")):
+            if shutil.which(program) is None:
+                return f"{program} is not installed: apt-get install {package}, or use loopback"
+        return None
+
     def __init__(self, names):
         self.prefix = f"cv{os.getpid() % 10000}"
         self.bridge = self.prefix + "br"

@@ -273,6 +273,9 @@ def main():
     parser.add_argument("--dir", help="where the cluster's directories are made")
     parser.add_argument("--keep", action="store_true", help="keep them")
     options = parser.parse_args()
+    missing = Namespaces.missing() if options.network == "namespaces" else None
+    if missing:
+        parser.error(f"--network namespaces: {missing}")
     print(f"seed {options.seed}", flush=True)
     rounds = Rounds(options)
     failed = True
