@@ -6,7 +6,10 @@ HOW = """\
 Every figure is taken several times in one run, in rounds that go through all parts in turn, so that
 whatever else the machine does falls on all of them; ratios are taken within a round. Medians count;
 the spread is the least and the most of all rounds. Latencies count from the moment a record was due
-to be sent, not from when it was sent: whoever stalls is charged for all that had to wait.
+to be sent, not from when it was sent: whoever stalls is charged for all that had to wait. Before
+each burst, of ceilings, Conclave and peers alike, what was written before is synced, and as much
+memory as it will take is touched: a host that takes free pages back makes the first write to each
+cost ten times the rest.
 
 **Ceilings** are those of this machine, by `tests/bench/ceilings`, a client and a server over gRPC's
 callback API with raw buffers. ECHO: a unary call of 100 bytes that comes back, one at a time.
@@ -17,7 +20,8 @@ third of their sum.
 
 **Conclave** runs as three controllers and three brokers (one of each for a single copy), all on
 this machine, as separate processes. Records are of 1 KiB, not compressed, in 6 partitions, from one
-producer, unless a line says otherwise. `conclave bench` reads everything back and compares count,
+producer with its defaults (requests of 1 MiB, of batches of 512 KiB), unless a line says otherwise:
+256 KiB requests are of one batch each. `conclave bench` reads everything back and compares count,
 offsets and content before it tells a figure (but for consuming, where numbers are checked alone,
 and the burst at a stopped follower). "Replicated" acknowledges what all in-sync replicas have in
 their logs, "fsync" what they have synced.
