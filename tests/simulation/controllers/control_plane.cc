@@ -295,8 +295,11 @@ void ControlPlane::StopBroker(int node) {
             ErrorCodeOf(closed) != v1::OUT_OF_RESOURCES && !host(node).may_fail) {
           Break(NameOf(node) + " does not close: " + Describe(closed));
         }
-        scheduler_.After(Duration(), [this, node, life] {
-          if (IsUp(node) && host(node).starts == life) Crash(node);
+        // After a clean stop there is nothing that the power could take. Who did not close what it
+        // has ends as a process does: what else it may lose is for who stopped it to say.
+        scheduler_.After(Duration(), [this, node, life, clean = closed.ok()] {
+          if (!IsUp(node) || host(node).starts != life) return;
+          clean ? Crash(node) : Kill(node);
         });
       });
     });
