@@ -60,6 +60,7 @@ class ProduceBatch {
   size_t encoded_bytes() const {
     return encoded_.empty() ? builder_.uncompressed_bytes() : encoded_.size();
   }
+  size_t uncompressed_bytes() const { return builder_.uncompressed_bytes(); }
   // What its records take of the producer's buffer.
   size_t buffer_bytes() const { return buffer_bytes_; }
   MonotonicTime created() const { return created_; }

@@ -415,6 +415,10 @@ void Producer::Core::Failed(const ProduceConnection& from, const ProduceConnecti
     if (may_have_moved) failed_.try_emplace(partition.lane, leader);
     if (IsRetriable(status)) metadata_.Refresh();
   }
+  // It is sent again in halves; those to come need not be refused first.
+  if (ErrorCodeOf(status) == v1::MESSAGE_TOO_LARGE && item.batch->count() > 1) {
+    accumulator_.LimitBatches(item.partition.topic, item.batch->uncompressed_bytes() / 2);
+  }
   partition.queue.Failed(*item.batch, status, unknown, moved, executor_.clock().Now());
   Collect(partition);
   MakeReady(partition);

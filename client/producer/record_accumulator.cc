@@ -53,7 +53,8 @@ RecordAccumulator::Topic& RecordAccumulator::TopicOf(const std::string& name) {
   if (topic == nullptr) {
     topic = std::make_unique<Topic>();
     topic->name = name;
-    topic->sticky.emplace(random_.Fork(name), options_.batches.batch_bytes);
+    topic->batch_bytes = options_.batches.batch_bytes;
+    topic->sticky.emplace(random_.Fork(name), topic->batch_bytes);
   }
   last_topic_ = topic.get();
   return *topic;
@@ -83,7 +84,7 @@ void RecordAccumulator::AddTo(LaneId id, const RecordView& record, size_t bytes,
                               uint64_t generation) {
   Lane& lane = lanes_[id.value()];
   const bool begins =
-      lane.batches.Add(record, bytes, std::move(done), sent_at, generation, options_.batches);
+      lane.batches.Add(record, bytes, std::move(done), sent_at, generation, OptionsOf(lane));
   if (begins && !std::exchange(lane.told, true)) news_.lanes.push_back(id);
 }
 
@@ -101,7 +102,7 @@ RecordAccumulator::News RecordAccumulator::TakeNews() {
 
 LaneId RecordAccumulator::AddLane() {
   std::lock_guard lock(mutex_);
-  lanes_.emplace_back();
+  lanes_.push_back({BatchLane(), options_.batches.batch_bytes});
   return LaneId(static_cast<uint32_t>(lanes_.size() - 1));
 }
 
@@ -112,9 +113,10 @@ std::vector<RecordAccumulator::Waiting> RecordAccumulator::SetPartitions(
   Topic& topic = TopicOf(name);
   // The topic was made anew with fewer.
   if (lanes.size() < topic.lanes.size()) {
-    topic.sticky.emplace(random_.Fork(name), options_.batches.batch_bytes);
+    topic.sticky.emplace(random_.Fork(name), topic.batch_bytes);
   }
   topic.lanes = std::move(lanes);
+  for (const LaneId lane : topic.lanes) lanes_[lane.value()].batch_bytes = topic.batch_bytes;
   topic.has_leader = std::move(has_leader);
   topic.available.clear();
   const bool any = std::count(topic.has_leader.begin(), topic.has_leader.end(), true) > 0;
@@ -136,6 +138,20 @@ std::vector<RecordAccumulator::Waiting> RecordAccumulator::SetPartitions(
   }
   topic.waiting.clear();
   return misdirected;
+}
+
+void RecordAccumulator::LimitBatches(const std::string& name, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  Topic& topic = TopicOf(name);
+  if (bytes >= topic.batch_bytes) return;
+  topic.batch_bytes = bytes;
+  for (const LaneId lane : topic.lanes) lanes_[lane.value()].batch_bytes = bytes;
+}
+
+BatchLane::Options RecordAccumulator::OptionsOf(const Lane& lane) const {
+  BatchLane::Options options = options_.batches;
+  options.batch_bytes = lane.batch_bytes;
+  return options;
 }
 
 void RecordAccumulator::ForgetPartitions(const std::string& name) {
@@ -168,7 +184,7 @@ std::vector<RecordAccumulator::Waiting> RecordAccumulator::TakeWaiting(const std
 RecordAccumulator::Taken RecordAccumulator::Take(LaneId id, MonotonicTime now, bool no_linger) {
   std::lock_guard lock(mutex_);
   BatchLane& batches = lanes_[id.value()].batches;
-  Taken taken{batches.Take(now, no_linger, options_.batches), std::nullopt};
+  Taken taken{batches.Take(now, no_linger, OptionsOf(lanes_[id.value()])), std::nullopt};
   if (taken.batch == nullptr && !batches.empty()) {
     taken.ready_at = batches.front().created() + options_.batches.linger;
   }
@@ -177,7 +193,8 @@ RecordAccumulator::Taken RecordAccumulator::Take(LaneId id, MonotonicTime now, b
 
 bool RecordAccumulator::HasFull(LaneId id) const {
   std::lock_guard lock(mutex_);
-  return lanes_[id.value()].batches.HasFull(options_.batches);
+  const Lane& lane = lanes_[id.value()];
+  return lane.batches.HasFull(OptionsOf(lane));
 }
 
 std::shared_ptr<ProduceBatch> RecordAccumulator::TakeExpired(LaneId id, MonotonicTime now) {

@@ -79,6 +79,9 @@ class RecordAccumulator {
   // them goes to their lanes; returned is what names a partition that is not among them.
   std::vector<Waiting> SetPartitions(const std::string& topic, std::vector<LaneId> lanes,
                                      std::vector<bool> has_leader);
+  // The topic's new batches have at most so many bytes, before compression; a larger number than
+  // before changes nothing.
+  void LimitBatches(const std::string& topic, size_t bytes);
   // The topic is not known (any more): its records wait.
   void ForgetPartitions(const std::string& topic);
   // When the first record that waits was sent; nullopt: none waits.
@@ -113,10 +116,12 @@ class RecordAccumulator {
  private:
   struct Lane {
     BatchLane batches;
+    size_t batch_bytes;
     bool told = false;
   };
   struct Topic {
     std::string name;
+    size_t batch_bytes;
     std::optional<StickyPartitioner> sticky;
     std::vector<LaneId> lanes;
     std::vector<bool> has_leader;
@@ -137,6 +142,8 @@ class RecordAccumulator {
   void AddTo(LaneId lane, const RecordView& record, size_t bytes, DeliveryDone&& done,
              absl::FunctionRef<MonotonicTime()> sent_at, uint64_t generation);
   void TellOf(Topic& topic);
+  // What batches of the lane are held to.
+  BatchLane::Options OptionsOf(const Lane& lane) const;
   void SetUsed(size_t bytes) { used_.store(bytes, std::memory_order_relaxed); }
   // Those waiters for whom there is room now.
   std::vector<absl::AnyInvocable<void()>> TakeRoomWaiters();

@@ -106,6 +106,28 @@ TEST_F(RecordAccumulatorTest, ATopicThatIsNotKnownAnyMoreIsWaitedForAndItsOrderK
   EXPECT_EQ(Take(0), (Values{"b", "c", "d"}));
 }
 
+TEST_F(RecordAccumulatorTest, ATopicsBatchesAreHeldToItsLimitOnceThatIsKnown) {
+  Know(1);
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 8; ++i) Add(value);
+  records_->LimitBatches("t", 3500);
+  records_->LimitBatches("t", 1 << 20);
+  EXPECT_TRUE(records_->HasFull(lanes_["t"][0])) << "the batch that has more already";
+  for (int i = 0; i < 7; ++i) Add(value);
+  EXPECT_EQ(Take(0).size(), 8u);
+  EXPECT_EQ(Take(0, /*no_linger=*/false).size(), 3u);
+  EXPECT_EQ(Take(0, /*no_linger=*/false).size(), 3u);
+  // Partitions that come later, and not other topics.
+  Know(2);
+  Know(1, "u");
+  for (int i = 0; i < 4; ++i) Add(value, 1);
+  for (int i = 0; i < 4; ++i) Add(value, 0, "u");
+  EXPECT_EQ(Take(1).size(), 3u);
+  const auto other = records_->Take(lanes_["u"][0], now_, true).batch;
+  EXPECT_EQ(other->count(), 4);
+  other->Complete({}, absl::OkStatus(), Offset(0));
+}
+
 TEST_F(RecordAccumulatorTest, WhatNamesAPartitionThatIsNotThereIsGivenBackAndTheRestGoesOn) {
   Know(1);
   Add("a", 7);

@@ -44,7 +44,7 @@ void Show(const Globals& globals, const char* what, const Measured& measured,
       {{std::to_string(measured.records), Decimals(measured.took.seconds(), 3),
         Decimals(megabytes, 1), Decimals(records, 0), MillisecondsText(latency.Percentile(50)),
         MillisecondsText(latency.Percentile(99)), MillisecondsText(latency.Percentile(99.9)),
-        MillisecondsText(latency.max()), measured.hash.text(), verified ? "yes" : "no"}});
+        MillisecondsText(latency.max()), hash.empty() ? "-" : hash, verified ? "yes" : "no"}});
 }
 
 // Sends all records as fast as the producer takes them.
@@ -66,7 +66,7 @@ class Sending {
     record.topic = arguments_.topic;
     record.value.emplace();
     for (uint64_t i = 0; i < count_; ++i) {
-      if (arguments_.keys > 0) record.key = absl::StrCat("key-", i % arguments_.keys);
+      if (arguments_.keys > 0) record.key = arguments_.KeyOf(i);
       records.MakeIn(*record.value, i);
       if (i % kLatencyEvery == 0) sent_[i / kLatencyEvery] = session_.clock().Now();
       // No more than two words, which are kept without an allocation.
@@ -125,6 +125,7 @@ class Sending {
 
 int BenchProduce(const Globals& globals, const BenchArguments& arguments) {
   return WithDataSession(globals, [&](DataSession& session) -> int {
+    if (const absl::Status few = CheckCount(arguments.count()); !few.ok()) return Report(few);
     session.MakeConsumer(ResetPolicy::kNone);
     const auto from = EndsOf(session, arguments.topic);
     if (!from.ok()) return Report(from.status());
@@ -139,6 +140,11 @@ int BenchProduce(const Globals& globals, const BenchArguments& arguments) {
     const auto measured = sending.Run();
     if (!measured.ok()) return Report(measured.status());
     if (!arguments.no_verify) {
+      if (*AcksFromText(arguments.acks) == v1::ACKS_NONE) {
+        const absl::Status awaited =
+            AwaitStored(session, arguments.topic, *from, measured->records);
+        if (!awaited.ok()) return Report(awaited);
+      }
       const absl::Status right = Verify(session, arguments, *from, sending.places(), *measured);
       if (!right.ok()) return Report(right);
     }
@@ -149,6 +155,7 @@ int BenchProduce(const Globals& globals, const BenchArguments& arguments) {
 
 int BenchConsume(const Globals& globals, const BenchArguments& arguments) {
   return WithDataSession(globals, [&](DataSession& session) -> int {
+    if (const absl::Status few = CheckCount(arguments.count()); !few.ok()) return Report(few);
     session.MakeConsumer(ResetPolicy::kEarliest);
     const auto measured = ReadAll(session, arguments);
     if (!measured.ok()) return Report(measured.status());

@@ -57,7 +57,9 @@ class FailoverRun {
                        return refused.ok() && !asked_to_end.load(std::memory_order_relaxed);
                      });
     session_.FlushProducer();
-    measured_.took = session_.clock().Now() - begun;
+    const MonotonicTime ended = session_.clock().Now();
+    session_.Run([&] { gaps_.End(ended); });
+    measured_.took = ended - begun;
     session_.CloseProducer(Duration::Seconds(10));
     places_.resize(sent_);
     return refused;
@@ -135,11 +137,15 @@ void Show(const Globals& globals, const FailoverRun& run, uint64_t unacknowledge
                {"verified", true}});
     return;
   }
-  PrintTable({"SENT", "ACKNOWLEDGED", "SECONDS", "LONGEST GAP MS", "CONTENT HASH", "VERIFIED"},
-             {{std::to_string(run.sent()), std::to_string(measured.records),
-               Decimals(measured.took.seconds(), 1),
-               MillisecondsText(static_cast<uint64_t>(run.gaps().longest().length.nanoseconds())),
-               measured.hash.text(), "yes"}});
+  PrintTable(
+      {"SENT", "ACKNOWLEDGED", "FAILED", "SECONDS", "LONGEST GAP MS", "CONTENT HASH", "VERIFIED"},
+      {{std::to_string(run.sent()), std::to_string(measured.records),
+        std::to_string(run.sent() - measured.records), Decimals(measured.took.seconds(), 1),
+        MillisecondsText(static_cast<uint64_t>(run.gaps().longest().length.nanoseconds())),
+        measured.hash.text(), "yes"}});
+  if (!run.first_error().ok()) {
+    std::cerr << "conclave: the first that failed: " << Describe(run.first_error()) << "\n";
+  }
   if (run.gaps().gaps().empty()) return;
   std::vector<std::vector<std::string>> rows;
   for (const AckGaps::Gap& gap : run.gaps().gaps()) {
@@ -152,6 +158,8 @@ void Show(const Globals& globals, const FailoverRun& run, uint64_t unacknowledge
 
 int BenchFailover(const Globals& globals, const FailoverArguments& given) {
   return WithDataSession(globals, [&](DataSession& session) -> int {
+    const auto count = static_cast<uint64_t>(given.rate * given.seconds);
+    if (const absl::Status few = CheckCount(count); !few.ok()) return Report(few);
     session.MakeConsumer(ResetPolicy::kNone);
     const auto from = EndsOf(session, given.topic);
     if (!from.ok()) return Report(from.status());
@@ -175,6 +183,12 @@ int BenchFailover(const Globals& globals, const FailoverArguments& given) {
     FailoverRun run(session, given, partitions);
     const absl::Status taken = run.Run();
     if (!taken.ok()) return Report(taken);
+    if (run.measured().records == 0 && !run.first_error().ok()) {
+      return Report(
+          MakeError(ErrorCodeOf(run.first_error()),
+                    absl::StrCat("none of ", run.sent(), " records was acknowledged; the first: ",
+                                 std::string(run.first_error().message()))));
+    }
     BenchArguments sent = given;
     sent.records = run.sent();
     const auto read = ReadBack(session, sent, *from, run.places());

@@ -206,6 +206,13 @@ int BenchGroups(const Globals& globals, const GroupsArguments& arguments) {
     session.MakeConsumer(ResetPolicy::kNone);
     const auto partitions = session.Partitions(arguments.topic);
     if (!partitions.ok()) return Report(partitions.status());
+    if (arguments.members > partitions->size()) {
+      return Report(MakeError(v1::INVALID_REQUEST,
+                              absl::StrCat(arguments.members, " members, and topic ",
+                                           arguments.topic, " has ", partitions->size(),
+                                           " partitions: each member is to have one; give fewer "
+                                           "--members, or a topic with more")));
+    }
     GroupsRun run(session, arguments, partitions->size());
     const absl::Status status = run.Run();
     if (!status.ok()) return Report(status);

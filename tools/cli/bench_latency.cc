@@ -182,6 +182,7 @@ void Show(const Globals& globals, const LatencyArguments& arguments, const Laten
 
 int BenchLatency(const Globals& globals, const LatencyArguments& given) {
   return WithDataSession(globals, [&](DataSession& session) -> int {
+    if (const absl::Status few = CheckCount(given.total()); !few.ok()) return Report(few);
     session.MakeConsumer(ResetPolicy::kNone);
     const auto from = EndsOf(session, given.topic);
     if (!from.ok()) return Report(from.status());

@@ -3,7 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <map>
 #include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/error/error.h"
@@ -37,15 +40,21 @@ class Reader {
                             [&] { return absl::StrCat(read_.load(), " of ", expected_, " read"); });
     const MonotonicTime begun = session_.clock().Now();
     MonotonicTime progressed = begun;
+    bool idle = false;
     session_.Run([&] { session_.consumer().Assign(assignment); });
-    // What was written twice may come after what was waited for.
-    while (places_ != nullptr || measured_.records < expected_) {
-      if (AtEnd(ends)) break;
+    // To the end, for what was written twice may come after what was waited for.
+    for (;;) {
+      const bool complete = measured_.records >= expected_;
+      if (complete && measured_.took == Duration()) {
+        measured_.took = session_.clock().Now() - begun;
+      }
+      if ((places_ != nullptr || complete || idle) && AtEnd(ends)) break;
       const MonotonicTime asked = session_.clock().Now();
       const auto polled = session_.Poll(kBenchPollRecords, Duration::Milliseconds(200));
       if (!polled.ok()) return polled.status();
       const MonotonicTime now = session_.clock().Now();
-      if (polled->empty()) {
+      idle = polled->empty();
+      if (idle) {
         if (now - progressed < session_.timeout()) continue;
         return MakeError(
             v1::REQUEST_TIMED_OUT,
@@ -57,14 +66,15 @@ class Reader {
       progressed = now;
       measured_.latency.Add(static_cast<uint64_t>((now - asked).nanoseconds()));
       for (const PartitionRecords& part : *polled) {
+        std::optional<uint64_t>& last = last_[part.partition.partition];
         for (const RecordView& record : part.records) {
-          const absl::Status taken = Take(part.partition, record);
+          const absl::Status taken = Take(part.partition, record, last);
           if (!taken.ok()) return taken;
         }
         read_ = measured_.records;
       }
     }
-    measured_.took = session_.clock().Now() - begun;
+    if (measured_.took == Duration()) measured_.took = session_.clock().Now() - begun;
     return std::move(measured_);
   }
 
@@ -78,7 +88,9 @@ class Reader {
     });
   }
 
-  absl::Status Take(const TopicPartition& partition, const RecordView& record) {
+  // `last`: the partition's record before it.
+  absl::Status Take(const TopicPartition& partition, const RecordView& record,
+                    std::optional<uint64_t>& last) {
     const std::string_view value = record.value.value_or(std::string_view());
     const auto where = [&] {
       return absl::StrCat(ToString(partition), " at offset ", record.offset.value());
@@ -90,7 +102,17 @@ class Reader {
                                     " is none of this benchmark's seed and record size, or was "
                                     "damaged"));
     }
+    if (places_ == nullptr && *number >= expected_) {
+      return WrongData(absl::StrCat("record ", *number, " stands in ", where(), ", and there are ",
+                                    expected_,
+                                    " to read; give the --records or --bytes of the "
+                                    "bench produce that wrote them"));
+    }
     if (!number || *number >= expected_) return absl::OkStatus();
+    if (arguments_.keys > 0 && record.key != arguments_.KeyOf(*number)) {
+      return WrongData(absl::StrCat("record ", *number, " in ", where(), " has another key than ",
+                                    arguments_.KeyOf(*number)));
+    }
     const Place* const place = places_ != nullptr ? &(*places_)[*number] : nullptr;
     const bool acknowledged = place == nullptr || place->partition >= 0;
     if (place != nullptr && acknowledged) {
@@ -106,6 +128,11 @@ class Reader {
       return WrongData(absl::StrCat("record ", *number, " is stored twice; again in ", where()));
     }
     seen_[*number] = true;
+    if (last && *last > *number) {
+      return WrongData(absl::StrCat("record ", *number, " stands in ", where(), ", behind record ",
+                                    *last, ", and was sent before it"));
+    }
+    last = *number;
     if (!acknowledged) {
       ++measured_.unacknowledged;
       return absl::OkStatus();
@@ -122,12 +149,25 @@ class Reader {
   const uint64_t expected_;
   const BenchRecords records_;
   std::vector<bool> seen_;
+  std::map<PartitionIndex, std::optional<uint64_t>> last_;
   Measured measured_;
   // For who watches.
   std::atomic<uint64_t> read_{0};
 };
 
 }  // namespace
+
+std::string BenchArguments::KeyOf(uint64_t number) const {
+  return absl::StrCat("key-", number % keys);
+}
+
+absl::Status CheckCount(uint64_t records) {
+  constexpr uint64_t kMost = 100'000'000;
+  if (records <= kMost) return absl::OkStatus();
+  return MakeError(v1::INVALID_REQUEST,
+                   absl::StrCat(records, " records are more than the ", kMost,
+                                " that a benchmark keeps track of; send larger ones, or fewer"));
+}
 
 uint64_t BenchArguments::count() const {
   if (records > 0) return records;
@@ -169,6 +209,22 @@ absl::StatusOr<PartitionOffsets> EndsOf(DataSession& session, const std::string&
   return of;
 }
 
+absl::Status AwaitStored(DataSession& session, const std::string& topic,
+                         const PartitionOffsets& from, uint64_t records) {
+  const MonotonicTime until = session.clock().Now() + session.timeout();
+  while (session.clock().Now() < until) {
+    const auto ends = EndsOf(session, topic);
+    if (!ends.ok()) return ends.status();
+    uint64_t stored = 0;
+    for (const auto& [partition, end] : *ends) {
+      stored += static_cast<uint64_t>(end.value() - from.at(partition).value());
+    }
+    if (stored >= records) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Measured> ReadAll(DataSession& session, const BenchArguments& arguments) {
   auto ends = EndsOf(session, arguments.topic);
   if (!ends.ok()) return ends.status();
@@ -196,9 +252,12 @@ absl::Status Verify(DataSession& session, const BenchArguments& arguments,
   if (read->records == acknowledged.records && read->hash == acknowledged.hash) {
     return absl::OkStatus();
   }
-  return WrongData(absl::StrCat(acknowledged.records, " records were acknowledged (content hash ",
-                                acknowledged.hash.text(), ") and ", read->records,
-                                " of them read back (", read->hash.text(), ")"));
+  const char* const passed = arguments.acks == "0"
+                                 ? " records were sent without an acknowledgement "
+                                   "(acks=0; content hash "
+                                 : " records were acknowledged (content hash ";
+  return WrongData(absl::StrCat(acknowledged.records, passed, acknowledged.hash.text(), ") and ",
+                                read->records, " of them read back (", read->hash.text(), ")"));
 }
 
 absl::Status WrongData(const std::string& what) { return MakeError(v1::CORRUPT_MESSAGE, what); }

@@ -43,6 +43,8 @@ struct BenchArguments {
   bool no_verify = false;
 
   uint64_t count() const;
+  // Where there are keys.
+  std::string KeyOf(uint64_t number) const;
 };
 
 // Adds a verb with the options that say which topic, and which records.
@@ -69,18 +71,27 @@ struct Measured {
   uint64_t unacknowledged = 0;
 };
 
+// Refuses (INVALID_REQUEST) more records than a benchmark keeps track of, in memory.
+absl::Status CheckCount(uint64_t records);
+
 using PartitionOffsets = std::map<PartitionIndex, Offset>;
 
 // The high watermarks of a topic's partitions.
 absl::StatusOr<PartitionOffsets> EndsOf(DataSession& session, const std::string& topic);
+// Waits until as many records have come behind `from`, or for the session's timeout: for acks=0,
+// where no answer tells it.
+absl::Status AwaitStored(DataSession& session, const std::string& topic,
+                         const PartitionOffsets& from, uint64_t records);
 
-// Reads the benchmark's records from each partition's first record on until all are there, and
-// checks that no number comes twice and, but for `no_verify`, each one's content.
+// Reads the partitions from their first records to where they ended at the call, and checks that
+// they hold the benchmark's records alone, none twice, in the order in which they were sent, and,
+// but for `no_verify`, each one's content. Timed is reading as many as there must be.
 absl::StatusOr<Measured> ReadAll(DataSession& session, const BenchArguments& arguments);
 
 // Reads from the offsets `from`, where the partitions ended before the benchmark, to where they end
-// now, and checks each record's content, that it stands where it was acknowledged, and that no
-// number comes twice. Records of others between them are passed over.
+// now, and checks each record's content and key, that it stands where it was acknowledged, behind
+// those sent before it to the same partition, and that no number comes twice. Records of others
+// between them are passed over.
 absl::StatusOr<Measured> ReadBack(DataSession& session, const BenchArguments& arguments,
                                   const PartitionOffsets& from, const std::vector<Place>& places);
 

@@ -28,6 +28,9 @@ class AckGaps {
   // A partition that was not begun begins with its first acknowledgement.
   void Acknowledged(int32_t partition, MonotonicTime now, WallTime wall);
 
+  // Nothing is waited for any more: what is open ends here.
+  void End(MonotonicTime now);
+
   // In the order in which they ended.
   const std::vector<Gap>& gaps() const { return gaps_; }
   // The longest of all, also below the threshold; length 0 where there is none.
@@ -38,6 +41,8 @@ class AckGaps {
     MonotonicTime at;
     WallTime wall;
   };
+
+  void Add(const Gap& gap);
 
   const Duration threshold_;
   std::map<int32_t, Last> last_;

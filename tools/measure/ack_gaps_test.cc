@@ -43,5 +43,18 @@ TEST(AckGapsTest, TheLongestIsToldBelowTheThreshold) {
   EXPECT_EQ(gaps.longest().begin, Wall(0));
 }
 
+TEST(AckGapsTest, WhatIsOpenAtTheEndCounts) {
+  AckGaps gaps(Duration::Milliseconds(100));
+  gaps.Begin(0, At(0), Wall(0));
+  gaps.Begin(1, At(0), Wall(0));
+  gaps.Acknowledged(0, At(90), Wall(90));
+  gaps.End(At(150));
+  gaps.End(At(900));
+  ASSERT_EQ(gaps.gaps().size(), 1u);
+  EXPECT_EQ(gaps.gaps()[0].partition, 1);
+  EXPECT_EQ(gaps.gaps()[0].begin, Wall(0));
+  EXPECT_EQ(gaps.longest().length, Duration::Milliseconds(150));
+}
+
 }  // namespace
 }  // namespace conclave::tools
