@@ -154,6 +154,15 @@ void ControllerNode::OnServing(Term term) {
   ArmCoreTimer();
 }
 
+void ControllerNode::ReleaseOnceConfirmed(PendingReplies::Release release) {
+  if (!core_.active()) return release(NotController());
+  const raft::ReadContext context(++last_read_);
+  if (absl::Status taken = raft_->ReadIndex(context); !taken.ok()) {
+    return release(MakeError(v1::OVERLOADED, std::string(taken.message())));
+  }
+  reads_[context] = std::move(release);
+}
+
 void ControllerNode::OnRead(raft::ReadContext context, absl::StatusOr<LogIndex> index) {
   const auto it = reads_.find(context);
   if (it == reads_.end()) return;

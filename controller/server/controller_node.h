@@ -79,7 +79,8 @@ class ControllerNode : private raft::RaftListener {
   void AddControllerMethods(MethodTable& table);
   v1::DescribeQuorumResponse DescribeQuorum() const;
 
-  // Appends what a handler decided and answers once it is committed.
+  // Appends what a handler decided and answers once it is committed; what changes nothing, once it
+  // is certain that this controller led when it was decided.
   template <class Response>
   void Answer(absl::StatusOr<Change<Response>> change, Responder<Response> respond);
   // Calls `handle` unless this controller is not active or has too much under way.
@@ -92,6 +93,9 @@ class ControllerNode : private raft::RaftListener {
   void AddReadMethod(MethodTable& table, const Method<Request, Response>& method,
                      std::function<Response(const Request&)> read);
 
+  // Once a majority has confirmed that this controller leads, after the call, and what was
+  // committed by then is applied (ReadIndex, Raft dissertation section 6.4).
+  void ReleaseOnceConfirmed(PendingReplies::Release release);
   // False if Raft refused: this controller is then not active any more.
   bool Append(const Batches& batches);
   // Position of the newest entry that a reply may have been made from.

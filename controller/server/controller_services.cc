@@ -20,14 +20,22 @@ void ControllerNode::Answer(absl::StatusOr<Change<Response>> change, Responder<R
                              "it may be made or not; look before trying again"));
   }
   const MetadataPosition newest = Newest();
-  if (change.ok() && !change->batches.empty()) CompleteResponse(newest.index, change->response);
-  // A refusal, too, was made from records that are perhaps not committed yet.
-  auto release = [change = std::move(change),
-                  respond = std::move(respond)](absl::Status committed) mutable {
+  const bool changes = change.ok() && !change->batches.empty();
+  if (changes) CompleteResponse(newest.index, change->response);
+  PendingReplies::Release release = [change = std::move(change),
+                                     respond = std::move(respond)](absl::Status committed) mutable {
     if (!committed.ok()) return respond(committed);
     if (!change.ok()) return respond(change.status());
     respond(std::move(change->response));
   };
+  // A refusal, too, was made from records that are perhaps not committed yet. And no commit of its
+  // own tells that this controller still led when it was made: others may know more by then.
+  if (!changes) {
+    release = [this, release = std::move(release)](absl::Status committed) mutable {
+      if (!committed.ok()) return release(std::move(committed));
+      ReleaseOnceConfirmed(std::move(release));
+    };
+  }
   if (newest.index <= applied_index_) {
     release(absl::OkStatus());
   } else {
@@ -61,16 +69,11 @@ void ControllerNode::AddReadMethod(MethodTable& table, const Method<Request, Res
   table.Unary<Request, Response>(
       method, executor_,
       [this, read = std::move(read)](Request request, CallContext, Responder<Response> respond) {
-        if (!core_.active()) return respond(NotController());
-        const raft::ReadContext context(++last_read_);
-        if (absl::Status taken = raft_->ReadIndex(context); !taken.ok()) {
-          return respond(MakeError(v1::OVERLOADED, std::string(taken.message())));
-        }
-        reads_[context] = [read, request = std::move(request),
-                           respond = std::move(respond)](absl::Status current) mutable {
+        ReleaseOnceConfirmed([read, request = std::move(request),
+                              respond = std::move(respond)](absl::Status current) mutable {
           if (!current.ok()) return respond(current);
           respond(read(request));
-        };
+        });
       });
 }
 
