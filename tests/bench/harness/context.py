@@ -48,7 +48,10 @@ class Context:
         larger ones: so all that is free in smaller blocks than a huge page is touched, and the
         amount in huge pages."""
         os.sync()
-        with _touched(_scattered_mib(), mmap.MADV_NOHUGEPAGE), _touched(mib, mmap.MADV_HUGEPAGE):
+        bound = _available_mib() // 2
+        mib = min(mib, bound)
+        with _touched(min(_scattered_mib(), bound - mib), mmap.MADV_NOHUGEPAGE), \
+                _touched(mib, mmap.MADV_HUGEPAGE):
             pass
 
     @contextlib.contextmanager
@@ -80,3 +83,11 @@ def _scattered_mib():
             by_order = map(int, line.split()[4:])
             pages += sum(count << order for order, count in enumerate(by_order) if order < 9)
     return min(pages * mmap.PAGESIZE // MIB, 8192)
+
+
+def _available_mib():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) // 1024
+    return 0

@@ -5,8 +5,11 @@ import statistics
 HOW = """\
 Every figure is taken several times in one run, in rounds that go through all parts in turn, so that
 whatever else the machine does falls on all of them; ratios are taken within a round. Medians count;
-the spread is the least and the most of all rounds. Latencies count from the moment a record was due
-to be sent, not from when it was sent: whoever stalls is charged for all that had to wait. Before
+the spread is the least and the most of all rounds. Latencies at a rate count from the moment a
+record was due to be sent, not from when it was sent: whoever stalls is charged for all that had to
+wait; with one in flight they count from sending. What a record takes until it is consumed is held
+against the acknowledgements of the same run, which a consumer beside it makes slower; those without
+one stand in the list of all figures, too. Before
 each burst, of ceilings, Conclave and peers alike, what was written before is synced, and as much
 memory as it will take is touched: a host that takes free pages back makes the first write to each
 cost ten times the rest.
@@ -22,8 +25,8 @@ third of their sum.
 this machine, as separate processes. Records are of 1 KiB, not compressed, in 6 partitions, from one
 producer with its defaults (requests of 1 MiB, of batches of 512 KiB), unless a line says otherwise:
 256 KiB requests are of one batch each. `conclave bench` reads everything back and compares count,
-offsets and content before it tells a figure (but for consuming, where numbers are checked alone,
-and the burst at a stopped follower). "Replicated" acknowledges what all in-sync replicas have in
+offsets, order and content before it tells a figure (but for consuming, where numbers are checked
+alone, for groups, whose records are counted, and for the burst at a stopped follower). "Replicated" acknowledges what all in-sync replicas have in
 their logs, "fsync" what they have synced.
 
 **What an acknowledgement means elsewhere.** NATS JetStream R1 and R3, file storage: written by one
@@ -31,8 +34,8 @@ server, or a majority of three, without a sync (it syncs every two minutes); one
 messages under way, over one stream and over six, of which the better counts. Redis Streams: one
 server without replicas, XADD pipelined with 4,000 under way; `everysec` answers before a sync,
 `always` after it. Kafka: three brokers and three controllers, acks=all, which does not sync; its
-own tool, whose latencies count from sending and include its own warming up; one burst comes before
-the one that counts. Load for NATS and Redis comes from C++ programs that
+own tool, whose latencies count from sending and include its own warming up; on a fresh cluster, a
+run at the rate before the one that counts, and then a burst before the one that counts. Load for NATS and Redis comes from C++ programs that
 speak their protocols over bare sockets (`tests/bench/peers`).
 """
 

@@ -111,7 +111,7 @@ TARGETS = [
     Target("Latency (p50)", "Ack, 3 copies, fsync, 1,000/s over 6 partitions",
            value("conclave.ack_fsync_1000_p50_us", 1e-3), "<=", 6, "ms"),
 ] + [
-    Target("Latency (p50)", f"Produced to consumed, {policy}, {pace}: times its ack",
+    Target("Latency (p50)", f"Produced to consumed, {policy}, {pace}: times the ack of that run",
            ratio(f"conclave.consumed_{policy}_{key}_p50_us",
                  f"conclave.ack_beside_consumer_{policy}_{key}_p50_us"), "<=", 1.3)
     for policy in ("replicated", "fsync") for pace, key in (("one in flight", "one"),

@@ -296,10 +296,12 @@ void ControlPlane::StopBroker(int node) {
           Break(NameOf(node) + " does not close: " + Describe(closed));
         }
         // After a clean stop there is nothing that the power could take. Who did not close what it
-        // has ends as a process does: what else it may lose is for who stopped it to say.
-        scheduler_.After(Duration(), [this, node, life, clean = closed.ok()] {
+        // has ends as a process does: what else it may lose is for who stopped it to say; but for
+        // one whose disk failed, as in Failed.
+        const bool power = closed.ok() || host(node).may_fail;
+        scheduler_.After(Duration(), [this, node, life, power] {
           if (!IsUp(node) || host(node).starts != life) return;
-          clean ? Crash(node) : Kill(node);
+          power ? Crash(node) : Kill(node);
         });
       });
     });
