@@ -13,6 +13,7 @@
 #include "broker/log/testing/fault_file_system.h"
 #include "broker/log/testing/log_testing.h"
 #include "common/error/error.h"
+#include "common/fs/sim_file_system.h"
 #include "common/random/random.h"
 #include "common/record/batch_header.h"
 #include "common/types/ids.h"
@@ -89,6 +90,52 @@ TEST(RecoveryTest, R25WithoutACleanStopEverythingIsScannedAndSyncedBeforeItCount
   ASSERT_TRUE(log->SyncNow().ok());
   EXPECT_EQ(log->durable_offset(), filled.end);
   EXPECT_EQ(AllBatches(*log), filled.contents);
+}
+
+// A sync fails, the process ends, and the next one runs on the same kernel, which shows what it
+// could not write as if it had. What the next one syncs has to outlive a loss of power.
+TEST(RecoveryTest, R12WhatAFailedSyncLostIsWrittenAgainByTheNextProcess) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    SimFileSystem fs;
+    Random random(seed);
+    uint64_t salt = 0;
+    const auto append = [&](PartitionLog& log, int batches) {
+      for (int i = 0; i < batches; ++i) {
+        BatchSpec spec;
+        spec.value_bytes = random.Below(300);
+        spec.salt = ++salt;
+        Append(log, spec);
+      }
+    };
+    auto log = Open(fs, SmallSegments());
+    append(*log, 1 + static_cast<int>(random.Below(20)));
+    ASSERT_TRUE(log->SyncNow().ok());
+    const Offset recovery_point = random.Chance(0.5) ? log->durable_offset() : Offset(0);
+    append(*log, 1 + static_cast<int>(random.Below(20)));
+    // One of the files of several segments.
+    fs.FailSync(1 + static_cast<int>(random.Below(3)));
+    bool failed = !log->SyncNow().ok();
+    while (!failed) {
+      append(*log, 1);
+      failed = !log->SyncNow().ok();
+    }
+    log.reset();
+    fs.KillProcess();
+
+    log = Open(fs, SmallSegments(), recovery_point);
+    EXPECT_EQ(log->durable_offset(), recovery_point);
+    append(*log, static_cast<int>(random.Below(3)));
+    ASSERT_TRUE(log->SyncNow().ok());
+    const Offset durable = log->durable_offset();
+    EXPECT_EQ(durable, log->log_end());
+    const std::vector<std::string> contents = AllBatches(*log);
+    log.reset();
+    fs.Crash(random);
+
+    log = Open(fs, SmallSegments(), durable);
+    EXPECT_EQ(AllBatches(*log), contents);
+  }
 }
 
 TEST(RecoveryTest, ProgressIsToldUpToTheEnd) {

@@ -213,6 +213,7 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
   LeaderEpoch epoch = epoch_before;
   std::string why;
   uint64_t good = 0;
+  uint64_t known_durable = 0;
   BatchScanner scanner(*log_, 0, log_->size(), BatchScanner::Depth::kWhole);
   for (;;) {
     const auto batch = scanner.Next();
@@ -231,6 +232,7 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
     epoch = header.leader_epoch;
     Note((*batch)->position, header);
     good = scanner.position();
+    if (next_offset_ <= recovery_point) known_durable = good;
     progress(good);
   }
   if (why.empty()) why = scanner.stop_reason();
@@ -248,6 +250,8 @@ absl::StatusOr<uint64_t> Segment::Recover(Offset recovery_point, Offset end_miss
     // is known to be durable by then.
     if (absl::Status status = log_->Sync(); !status.ok()) return status;
   }
+  // What has been read may be in memory alone: a sync of the process that is gone may have failed.
+  if (absl::Status status = log_->Rewrite(known_durable); !status.ok()) return status;
   if (absl::Status status = FlushIndexes(); !status.ok()) return status;
   // What the process that is gone set aside.
   log_->ReleaseReserved();

@@ -62,8 +62,9 @@ class Segment {
   // Checks every batch, makes the indexes anew, and cuts what follows the longest valid prefix:
   // CRCs hold, offsets follow each other, epochs do not fall below `epoch_before`. Returns how many
   // bytes were cut. If the prefix ends below `recovery_point`, nothing is cut and the error is a
-  // DamageError up to `end_missing`. `progress` is told of bytes as they have been read,
-  // `before_cut` from which byte on something is about to be cut.
+  // DamageError up to `end_missing`. What is past it is written again (File::Rewrite), and durable
+  // after a sync to come. `progress` is told of bytes as they have been read, `before_cut` from
+  // which byte on something is about to be cut.
   absl::StatusOr<uint64_t> Recover(Offset recovery_point, Offset end_missing,
                                    LeaderEpoch epoch_before,
                                    const std::function<void(uint64_t bytes)>& progress,

@@ -65,6 +65,7 @@ class GatedFileSystem : public PosixFileSystem {
       return file_->ReadAt(offset, length);
     }
     absl::Status Truncate(uint64_t size) override { return file_->Truncate(size); }
+    absl::Status Rewrite(uint64_t from) override { return file_->Rewrite(from); }
     absl::Status Sync() override { return fs_.Pass(LogOf(path()), *file_); }
     void BeginWriteback() override {
       fs_.Begun(LogOf(path()));

@@ -49,9 +49,15 @@ class File {
   // Cuts the file to `size` bytes, at most its own. Not durable before a Sync.
   virtual absl::Status Truncate(uint64_t size) = 0;
 
+  // Writes what stands from byte `from` on over itself, so that the next Sync covers it whatever
+  // became of earlier ones. For who takes over from a process whose sync may have failed: Linux
+  // keeps pages that it could not write as if it had, readable and passed over by later syncs.
+  // A crash meanwhile takes nothing that was durable. LastWritten stays.
+  virtual absl::Status Rewrite(uint64_t from) = 0;
+
   // Makes the contents and length durable: everything appended or truncated before the call. After
   // an error nothing may be assumed durable, and a later success proves nothing about what this
-  // call failed to write: the caller gives the file up.
+  // call failed to write: the caller gives the file up, or, in a process to come, uses Rewrite.
   virtual absl::Status Sync() = 0;
 
   // A hint that a Sync follows soon: the system may begin to write. Makes nothing durable, and says

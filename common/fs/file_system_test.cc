@@ -159,6 +159,21 @@ TEST_P(FileSystemTest, Truncates) {
   EXPECT_EQ(Read("a"), "");
 }
 
+TEST_P(FileSystemTest, RewritesWhatIsThere) {
+  const auto file = Open("a", Mode::kCreate);
+  std::string text;
+  for (int i = 0; text.size() < 900'000; ++i) text += std::to_string(i) + " ";
+  ASSERT_TRUE(file->Append(Buffer(text)).ok());
+  for (const uint64_t from : {uint64_t{0}, uint64_t{4'097}, text.size() - 1, text.size()}) {
+    EXPECT_TRUE(file->Rewrite(from).ok()) << from;
+    EXPECT_EQ(file->size(), text.size());
+    EXPECT_EQ(Read("a"), text);
+  }
+  ASSERT_TRUE(file->Append(Buffer(std::string("end"))).ok());
+  EXPECT_EQ(Read("a"), text + "end");
+  ExpectError(Open("a", Mode::kReadOnly)->Rewrite(0), "rewrite", "a");
+}
+
 TEST_P(FileSystemTest, RenameReplaces) {
   Write("a", "new");
   Write("b", "old");
@@ -302,6 +317,8 @@ TEST(PosixFileSystemTest, TellsWhenAFileWasLastWritten) {
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE((*file)->Append(Buffer(std::string("abc"))).ok());
   ASSERT_NO_FATAL_FAILURE(SetLastWritten(path));
+  EXPECT_EQ((*file)->LastWritten()->unix_millis(), kThenMs);
+  ASSERT_TRUE((*file)->Rewrite(0).ok());
   EXPECT_EQ((*file)->LastWritten()->unix_millis(), kThenMs);
   ASSERT_TRUE((*file)->Append(Buffer(std::string("d"))).ok());
   EXPECT_GT((*file)->LastWritten()->unix_millis(), kThenMs);

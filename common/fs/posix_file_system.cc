@@ -44,6 +44,8 @@ absl::Status SyncError(const char* operation, const std::string& path, int error
 
 // What a file holds of the disk beyond its size and is worth a cut.
 constexpr uint64_t kMuchReserved = 256 << 10;
+// What is read and written at a time: in the processor's cache it is cheap.
+constexpr uint64_t kRewriteBytes = 256 << 10;
 
 class PosixFile : public File {
  public:
@@ -91,9 +93,7 @@ class PosixFile : public File {
     // The blocks of the file system's own tree of extents are counted, too.
     if (static_cast<uint64_t>(info.st_blocks) * 512 < size + kMuchReserved) return;
     // Cutting to the size that it has is what gives room back, and counts as writing.
-    if (ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) return;
-    const timespec written[2] = {{0, UTIME_OMIT}, info.st_mtim};
-    futimens(fd_.get(), written);
+    if (ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) SetLastWritten(info.st_mtim);
   }
 
   absl::StatusOr<std::string> ReadAt(uint64_t offset, size_t length) const override {
@@ -118,6 +118,21 @@ class PosixFile : public File {
       return IoError("truncate", path_, errno);
     }
     size_ = size;
+    return absl::OkStatus();
+  }
+
+  absl::Status Rewrite(uint64_t from) override {
+    struct stat info;
+    if (fstat(fd_.get(), &info) != 0) return IoError("stat", path_, errno);
+    for (uint64_t at = from; at < size_;) {
+      const auto bytes = ReadAt(at, std::min<uint64_t>(size_ - at, kRewriteBytes));
+      if (!bytes.ok()) return bytes.status();
+      // Somebody else has cut it.
+      if (bytes->empty()) return IoError("rewrite", path_, EIO);
+      if (absl::Status status = WriteOver(at, *bytes); !status.ok()) return status;
+      at += bytes->size();
+    }
+    SetLastWritten(info.st_mtim);
     return absl::OkStatus();
   }
 
@@ -147,6 +162,25 @@ class PosixFile : public File {
       parts[next].iov_len -= written;
     }
     return next;
+  }
+
+  void SetLastWritten(const timespec& when) {
+    const timespec times[2] = {{0, UTIME_OMIT}, when};
+    futimens(fd_.get(), times);
+  }
+
+  absl::Status WriteOver(uint64_t at, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written =
+          pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return IoError("rewrite", path_, errno);
+      }
+      at += static_cast<uint64_t>(written);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status UndoAppend(uint64_t start, int error) {

@@ -59,8 +59,9 @@ struct Node {
   size_t kept = 0;
   std::string durable_tail;
   WallTime last_written;
-  // A sync has failed: later ones say nothing.
-  bool sync_lost = false;
+  // What a failed sync has left unwritten, [begin, end): no later sync writes it. Empty: nothing.
+  size_t lost_begin = 0;
+  size_t lost_end = 0;
   bool locked = false;
 
   void Truncate(size_t size) {
@@ -69,9 +70,16 @@ struct Node {
       kept = size;
     }
     bytes.resize(size);
+    lost_end = std::min(lost_end, size);
   }
+  bool HasLost() const { return lost_begin < lost_end; }
+  void FailSync() {
+    lost_begin = HasLost() ? std::min(lost_begin, kept) : kept;
+    lost_end = bytes.size();
+  }
+  void Rewrite(size_t from) { lost_end = std::min(lost_end, from); }
   void Sync() {
-    kept = bytes.size();
+    kept = HasLost() ? lost_begin : bytes.size();
     durable_tail.clear();
   }
   void Crash(Random& random, double zero_tails) {
@@ -84,7 +92,7 @@ struct Node {
       bytes.resize(kept + survive);
       if (random.Chance(zero_tails)) bytes.append(random.Below(unsynced - survive + 1), '\0');
     }
-    sync_lost = false;
+    lost_end = 0;
     Sync();
   }
 };
@@ -307,14 +315,22 @@ class SimFileSystem::SimFile : public File {
     return absl::OkStatus();
   }
 
+  absl::Status Rewrite(uint64_t from) override {
+    std::lock_guard lock(disk_->mutex);
+    if (Gone() || !disk_->Step()) return Dead("rewrite", path_);
+    if (!writable_) return IoError("rewrite", path_, EBADF);
+    node_->Rewrite(from);
+    return absl::OkStatus();
+  }
+
   absl::Status Sync() override {
     std::lock_guard lock(disk_->mutex);
     if (Gone() || !disk_->Step()) return Dead("sync", path_);
     if (disk_->SyncFails()) {
-      node_->sync_lost = true;
+      node_->FailSync();
       return IoError("sync", path_, EIO);
     }
-    if (!node_->sync_lost) node_->Sync();
+    node_->Sync();
     return absl::OkStatus();
   }
 

@@ -57,7 +57,7 @@ class SimFileSystem : public FileSystem {
 
   // The `nth` sync of a file or directory from now on, from 1, fails. What it should have made
   // durable never will be, whatever later syncs of that file say, as with a kernel that drops the
-  // pages it could not write.
+  // pages it could not write; until they are written again.
   void FailSync(int nth);
   // The `nth` append from now on fails, and changes nothing.
   void FailAppend(int nth);

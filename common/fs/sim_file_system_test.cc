@@ -213,6 +213,30 @@ TEST(SimFileSystemTest, AFailedSyncIsNotMadeGoodByALaterOne) {
   EXPECT_EQ(outcomes, (Texts{"a", "ab"}));
 }
 
+// What a sync lost stays lost in the next process, and is durable once it has been written again.
+TEST(SimFileSystemTest, ARewriteMakesGoodWhatAFailedSyncLost) {
+  for (const bool all : {false, true}) {
+    const auto outcomes = Outcomes(
+        [all](SimFileSystem& fs) {
+          auto file = Opened(fs, "/a");
+          ASSERT_TRUE(fs.SyncDirectory("/").ok());
+          ASSERT_TRUE(file->Append(Bytes("a")).ok());
+          ASSERT_TRUE(file->Sync().ok());
+          ASSERT_TRUE(file->Append(Bytes("bc")).ok());
+          fs.FailSync(1);
+          ASSERT_FALSE(file->Sync().ok());
+          fs.KillProcess();
+          file = Opened(fs, "/a");
+          EXPECT_EQ(ReadOr(fs, "/a", "none"), "abc");
+          ASSERT_TRUE(file->Rewrite(all ? 1 : 2).ok());
+          ASSERT_TRUE(file->Append(Bytes("d")).ok());
+          ASSERT_TRUE(file->Sync().ok());
+        },
+        [](SimFileSystem& fs) { return ReadOr(fs, "/a", "none"); });
+    EXPECT_EQ(outcomes, all ? Texts{"abcd"} : (Texts{"a", "ab", "abc", "abcd"}));
+  }
+}
+
 TEST(SimFileSystemTest, AFailedSyncOfADirectoryMakesNothingDurable) {
   const auto outcomes = Outcomes(
       [](SimFileSystem& fs) {

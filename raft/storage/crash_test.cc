@@ -274,6 +274,49 @@ TEST_F(CrashTest, R12_AfterAFailedSyncNothingIsEverAcknowledged) {
   }
 }
 
+// The next process, on the same kernel, reads what the disk does not have. What it goes by, and what
+// it acknowledges, has to outlive a loss of power: RocksDB writes anew what it finds in its log.
+TEST_F(CrashTest, R12_WhatTheProcessAfterAFailedSyncReadsIsDurable) {
+  for (int nth = 1; nth <= 12; ++nth) {
+    for (int batches_after : {0, 5}) {
+      SCOPED_TRACE(::testing::Message() << "sync " << nth << ", then " << batches_after);
+      FaultyDisk disk;
+      Create(disk);
+      Random random(static_cast<uint64_t>(nth));
+      History before(Initial());
+      auto storage = RocksDbLogStorage::Open(kPath, disk.env());
+      ASSERT_TRUE(storage.ok());
+      ASSERT_TRUE((*storage)->Load().ok());
+      disk.FailSync(nth, /*retriable=*/false);
+      absl::Status appended;
+      for (int batch = 0; batch < 30 && appended.ok(); ++batch) {
+        const std::vector<Write> writes = before.DrawBatch(random, 60);
+        before.Apply(writes);
+        appended = (*storage)->Append(writes);
+      }
+      ASSERT_FALSE(appended.ok());
+      storage->reset();
+
+      storage = RocksDbLogStorage::Open(kPath, disk.env());
+      ASSERT_TRUE(storage.ok()) << storage.status();
+      const auto loaded = (*storage)->Load();
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      History after(*loaded);
+      for (int batch = 0; batch < batches_after; ++batch) {
+        const std::vector<Write> writes = after.DrawBatch(random, 60);
+        after.Apply(writes);
+        ASSERT_TRUE((*storage)->Append(writes).ok());
+      }
+      for (Loss loss : {Loss::kEverythingUnsynced, Loss::kTorn}) {
+        FaultyDisk left(disk.AfterPowerLoss(loss, random));
+        const auto state = Reopened(left);
+        ASSERT_TRUE(state.ok()) << state.status();
+        EXPECT_EQ(ToText(*state), after.states().back());
+      }
+    }
+  }
+}
+
 // A sync that fails in the background, of a table being made, is as final.
 TEST_F(CrashTest, R12_AFailedFlushIsFinalToo) {
   for (bool retriable : {false, true}) {

@@ -58,6 +58,8 @@ class FaultFile : public File {
     return absl::OkStatus();
   }
 
+  absl::Status Rewrite(uint64_t) override { return fs_.Operate(path_); }
+
   absl::Status Sync() override {
     if (std::exchange(fs_.fail_next_sync_, false)) return Failed(path_, "the sync failed");
     if (absl::Status status = fs_.Operate(path_); !status.ok()) return status;

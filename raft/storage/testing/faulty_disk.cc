@@ -32,6 +32,8 @@ bool IsDiary(const std::string& path) {
 struct FileData {
   std::string bytes;
   size_t synced = 0;
+  // A sync failed: what it did not write no later one writes.
+  bool stuck = false;
 };
 
 }  // namespace
@@ -76,9 +78,10 @@ class FaultyDisk::State {
       if (syncs_to_failure_ > 0 && --syncs_to_failure_ == 0) {
         rocksdb::IOStatus failed = rocksdb::IOStatus::IOError("injected EIO", path);
         failed.SetRetryable(failure_is_retriable_);
+        file->stuck = true;
         return failed;
       }
-      file->synced = file->bytes.size();
+      if (!file->stuck) file->synced = file->bytes.size();
     }
     Step("sync of " + path);
     return rocksdb::IOStatus::OK();
@@ -103,7 +106,7 @@ class FaultyDisk::State {
   void Load(const DiskImage& image) {
     std::lock_guard lock(mutex_);
     for (const auto& [path, bytes] : image) {
-      auto file = std::make_shared<FileData>(FileData{bytes, bytes.size()});
+      auto file = std::make_shared<FileData>(FileData{.bytes = bytes, .synced = bytes.size()});
       names_[path] = file;
       durable_names_[path] = file;
     }

@@ -238,9 +238,12 @@ void ControlPlane::ObserveReplicas(int node) {
 void ControlPlane::Failed(int node, const absl::Status& why) {
   if (!host(node).may_fail) return Break(NameOf(node) + " ended: " + Describe(why));
   Say(NameOf(node) + " ends: " + Describe(why));
-  // The process ends; not from within its own task.
-  scheduler_.After(Duration(), [this, node, life = host(node).starts] {
-    if (IsUp(node) && host(node).starts == life) Crash(node);
+  // The process ends; not from within its own task. With the machine or without: what the kernel
+  // could not write it may still show to the next process.
+  const bool power = host(node).fs == nullptr || disk_random_.Chance(0.5);
+  scheduler_.After(Duration(), [this, node, power, life = host(node).starts] {
+    if (!IsUp(node) || host(node).starts != life) return;
+    power ? Crash(node) : Kill(node);
   });
 }
 
@@ -296,9 +299,8 @@ void ControlPlane::StopBroker(int node) {
           Break(NameOf(node) + " does not close: " + Describe(closed));
         }
         // After a clean stop there is nothing that the power could take. Who did not close what it
-        // has ends as a process does: what else it may lose is for who stopped it to say; but for
-        // one whose disk failed, as in Failed.
-        const bool power = closed.ok() || host(node).may_fail;
+        // has ends as a process does: what else it may lose is for who stopped it to say.
+        const bool power = closed.ok();
         scheduler_.After(Duration(), [this, node, life, power] {
           if (!IsUp(node) || host(node).starts != life) return;
           power ? Crash(node) : Kill(node);
