@@ -30,9 +30,11 @@ def size_of(folder):
 
 
 def recovery_point(data):
-    with open(os.path.join(data, "recovery-points"), encoding="utf-8") as file:
-        text = file.read()
-    return text
+    path = os.path.join(data, "recovery-points")
+    if not os.path.exists(path):  # Within the first minute.
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 class Recovery:
