@@ -1,13 +1,21 @@
-"""What the benchmark's figures are made into: ratios within rounds, verdicts, the page."""
+"""What the benchmark's figures are made into: ratios within rounds, verdicts, the page; and what it
+refuses before it measures anything."""
 
+import contextlib
+import io
+import json
 import os
 import sys
+import tempfile
 import unittest
 
 for folder in ("tests/integration", "tests/bench/harness"):
     sys.path.insert(0, os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
                                     folder))
+import failures  # noqa: E402
+import options  # noqa: E402
 import plot  # noqa: E402
+from processes import ProgramFailed  # noqa: E402
 import report  # noqa: E402
 import targets  # noqa: E402
 import test_main  # noqa: E402
@@ -91,6 +99,97 @@ class PageTest(unittest.TestCase):
     def test_longer_bars_are_better_in_both_senses(self):
         self.assertGreater(plot._achieved({"sense": ">=", "bound": 2}, 4), 1)
         self.assertLess(plot._achieved({"sense": "<=", "bound": 2}, 4), 1)
+
+
+class GapsOfKillsTest(unittest.TestCase):
+
+    KILLS = [(1_000, 1_300), (5_000, 5_400)]
+
+    @staticmethod
+    def gap(begin, ms, partition=0):
+        return {"begin_unix_ms": begin, "ms": ms, "partition": partition}
+
+    def test_each_kill_has_the_greatest_of_its_gaps(self):
+        # The last acknowledgement before a kill may be older than it; other partitions count.
+        first = [self.gap(980, 250), self.gap(1_010, 400, partition=3)]
+        second = [self.gap(5_001, 300)]
+        other = [self.gap(3_000, 60)]
+        self.assertEqual(failures.gaps_of_kills(first + other + second, self.KILLS),
+                         ([400, 300], other))
+
+    def test_a_gap_before_a_kill_or_after_the_next_leader_is_not_its_own(self):
+        others = [self.gap(700, 299), self.gap(1_301, 900)]
+        kept = [self.gap(1_000, 200), self.gap(5_000, 100)]
+        self.assertEqual(failures.gaps_of_kills(kept + others, self.KILLS), ([200, 100], others))
+
+    def test_a_kill_that_nothing_shows_fails(self):
+        gaps = [self.gap(1_000, 200), self.gap(5_000, 100, partition=2)]
+        with self.assertRaisesRegex(ProgramFailed, "killed at 5000 .*no gap of 50 ms"):
+            failures.gaps_of_kills(gaps, self.KILLS)
+
+
+class OptionsTest(unittest.TestCase):
+
+    PARTS = ["ceilings", "throughput", "failover"]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def parse(self, *words):
+        return options.parse(self.PARTS, "measures", ["--dir", self.folder, *words])
+
+    def refused(self, *words):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended:
+            self.parse(*words)
+        self.assertEqual(ended.exception.code, 2)
+        return said.getvalue()
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return path
+
+    def test_what_is_not_said(self):
+        chosen = self.parse()
+        self.assertEqual((chosen.parts, chosen.rounds), (self.PARTS, 5))
+        self.assertEqual(self.parse("--quick").rounds, 1)
+        self.assertEqual(self.parse("--quick", "--rounds", "3").rounds, 3)
+
+    def test_parts_are_measured_in_their_order(self):
+        self.assertEqual(self.parse("--only", "failover,ceilings").parts, ["ceilings", "failover"])
+        self.assertIn("there is no part 'latency'; there are ceilings, throughput, failover",
+                      self.refused("--only", "ceilings,latency"))
+
+    def test_rounds_that_measure_nothing(self):
+        for rounds in ("0", "-1"):
+            self.assertIn(f"--rounds: {rounds} measures nothing", self.refused("--rounds", rounds))
+
+    def test_a_file_that_could_not_be_written_in_the_end(self):
+        self.assertEqual(self.parse("--json", self.path("new.json")).json, self.path("new.json"))
+        self.assertIn("is no name of a file", self.refused("--json", self.folder))
+        self.assertIn("there is no directory", self.refused("--json", self.path("none/run.json")))
+
+    def test_directories_that_are_not_there(self):
+        self.assertIn("there is no directory", self.refused("--dir", self.path("none")))
+        self.assertIn("there is no directory", self.refused("--kafka", self.path("none")))
+        self.assertIn("there are no jars", self.refused("--kafka", self.folder))
+        self.path("kafka.jar", "")
+        self.assertEqual(self.parse("--kafka", self.folder).kafka, self.folder)
+
+    def test_an_earlier_run(self):
+        run = {"quick": False, "rounds": 5, "seconds": 3_000.5, "machine": {}, "notes": {},
+               "shares": {}, "figures": {}}
+        self.assertEqual(self.parse("--from", self.path("run", json.dumps(run))).earlier, run)
+        self.assertIn("cannot be read", self.refused("--from", self.path("none")))
+        self.assertIn("is not what --json writes", self.refused("--from", self.path("bad", "{")))
+        del run["figures"]
+        self.assertIn("it does not tell figures",
+                      self.refused("--from", self.path("part", json.dumps(run))))
 
 
 if __name__ == "__main__":
