@@ -171,8 +171,7 @@ class PosixFile : public File {
 
   absl::Status WriteOver(uint64_t at, std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t written =
-          pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+      const ssize_t written = pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
       if (written < 0) {
         if (errno == EINTR) continue;
         return IoError("rewrite", path_, errno);

@@ -274,8 +274,9 @@ TEST_F(CrashTest, R12_AfterAFailedSyncNothingIsEverAcknowledged) {
   }
 }
 
-// The next process, on the same kernel, reads what the disk does not have. What it goes by, and what
-// it acknowledges, has to outlive a loss of power: RocksDB writes anew what it finds in its log.
+// The next process, on the same kernel, reads what the disk does not have. What it goes by, and
+// what it acknowledges, has to outlive a loss of power: RocksDB writes anew what it finds in its
+// log.
 TEST_F(CrashTest, R12_WhatTheProcessAfterAFailedSyncReadsIsDurable) {
   for (int nth = 1; nth <= 12; ++nth) {
     for (int batches_after : {0, 5}) {

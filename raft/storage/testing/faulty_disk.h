@@ -49,8 +49,8 @@ class FaultyDisk {
   DiskImage AfterPowerLoss(Loss loss, Random& random) const;
 
   // The `nth` sync of a file from now on, from 1, fails; those after it succeed and make nothing of
-  // that file durable, as with a kernel that drops the pages it could not write. `retriable` makes it an error from which RocksDB would
-  // resume by itself.
+  // that file durable, as with a kernel that drops the pages it could not write. `retriable` makes
+  // it an error from which RocksDB would resume by itself.
   void FailSync(int nth, bool retriable);
 
  private:
