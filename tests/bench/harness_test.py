@@ -87,6 +87,13 @@ class PageTest(unittest.TestCase):
         self.assertIn("kafka: not found: no jars", page)
         self.assertNotIn("quick run:", page)
 
+    def test_who_calls_is_told_what_was_measured(self):
+        page = report.page(self.run, for_docs=False)
+        self.assertEqual(page.count("| ≤ "), 2)
+        self.assertIn(f"{len(targets.TARGETS) - 2} not measured", page)
+        self.assertNotIn("benchmarks.svg", page)
+        self.assertIn("in 60 s", page)
+
     def test_a_quick_run_says_so(self):
         self.assertIn("quick run", report.page({**self.run, "quick": True}))
 
@@ -180,6 +187,13 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("there are no jars", self.refused("--kafka", self.folder))
         self.path("kafka.jar", "")
         self.assertEqual(self.parse("--kafka", self.folder).kafka, self.folder)
+
+    def test_kafka_is_not_asked_for_without_its_jars(self):
+        self.PARTS = [*self.PARTS, "kafka"]
+        self.assertIn("name their directory by --kafka", self.refused("--only", "kafka"))
+        self.path("kafka.jar", "")
+        self.assertEqual(self.parse("--only", "kafka", "--kafka", self.folder).parts, ["kafka"])
+        self.assertIn("kafka", self.parse().parts)
 
     def test_an_earlier_run(self):
         run = {"quick": False, "rounds": 5, "seconds": 3_000.5, "machine": {}, "notes": {},

@@ -19,7 +19,9 @@ def parse(parts, description, words=None):
     parser.add_argument("--quick", action="store_true", help="small amounts: does it all work?")
     parser.add_argument("--only", default="", metavar="PART[,PART...]",
                         help="some parts: " + ", ".join(parts))
-    parser.add_argument("--kafka", metavar="DIR", help="the jars of a Kafka release ('libs')")
+    parser.add_argument("--kafka", metavar="DIR", help="the jars of a Kafka release "
+                        "('libs'): with Java, three brokers and three "
+                        "controllers of their own are started from them")
     parser.add_argument("--dir", metavar="DIR", help="where everything writes: on the disk that "
                         "is to be measured (default: the directory for temporary files)")
     parser.add_argument("--json", metavar="FILE", help="where to write all that was measured")
@@ -46,6 +48,9 @@ def parse(parts, description, words=None):
     _check_directory(parser, arguments)
     if arguments.kafka is not None:
         _check_jars(parser, arguments.kafka)
+    elif "kafka" in arguments.only.split(","):
+        parser.error("--only: kafka is measured from the jars of one of its releases; name their "
+                     "directory by --kafka")
     return arguments
 
 

@@ -8,35 +8,52 @@ whatever else the machine does falls on all of them; ratios are taken within a r
 the spread is the least and the most of all rounds. Latencies at a rate count from the moment a
 record was due to be sent, not from when it was sent: whoever stalls is charged for all that had to
 wait; with one in flight they count from sending. What a record takes until it is consumed is held
-against the acknowledgements of the same run, which a consumer beside it makes slower; those without
-one stand in the list of all figures, too. Before
-each burst, of ceilings, Conclave and peers alike, what was written before is synced, and as much
-memory as it will take is touched: a host that takes free pages back makes the first write to each
-cost ten times the rest.
+against the acknowledgements of the same run, which a consumer beside it makes slower
+(`ack_beside_consumer`); those without one stand in the list of all figures, too. Before each burst,
+of ceilings, Conclave and peers alike, what was written before is synced, and as much memory as it
+will take is touched: a host that takes free pages back makes the first write to each cost ten times
+the rest.
+
+**How much.** A burst is 512 MiB of values (5 million records of 100 bytes; 1 GiB beside the stopped
+follower). Latencies are of 10,000 records at 1,000 a second, or of 5,000 with one in flight, after
+1,000 that do not count. A leader is killed four times a round, under 1,200 records a second over six
+partitions, each time once all copies are in sync and every partition takes records;
+`other_gap_ms` is the longest pause that was no kill's. Idle is 20 seconds of a cluster without
+topics; the 2,000 partitions are empty. Groups: six members join one after the other on 24
+partitions (`fsync`), commit 500 times each, and leave. A quick run does a fraction of all that.
 
 **Ceilings** are those of this machine, by `tests/bench/ceilings`, a client and a server over gRPC's
 callback API with raw buffers. ECHO: a unary call of 100 bytes that comes back, one at a time.
-APPEND: unary calls of 256 KiB (or 1 MiB), 8 at a time, each checksummed (CRC-32C), written to a
-file without a sync, and acknowledged. PULL: a stream of 256 KiB slices of a mapped file, received
-and dropped. SYNC3: three writers at once, each with a file of its own that it syncs every 16 MiB; a
-third of their sum.
+APPEND: unary calls of 256 KiB, 8 at a time, each checksummed (CRC-32C), written to a file without a
+sync, and acknowledged; every share of APPEND is of this one, whatever the size of the requests that
+are held against it. The same with 1 MiB, which is slower, stands in the list as `append_1m_mb`.
+PULL: a stream of 256 KiB slices of a mapped file, received and dropped. SYNC3: three writers at
+once, each with a file of its own that it syncs every 16 MiB; a third of their sum.
 
 **Conclave** runs as three controllers and three brokers (one of each for a single copy), all on
-this machine, as separate processes. Records are of 1 KiB, not compressed, in 6 partitions, from one
-producer with its defaults (requests of 1 MiB, of batches of 512 KiB), unless a line says otherwise:
-256 KiB requests are of one batch each. `conclave bench` reads everything back and compares count,
-offsets, order and content before it tells a figure (but for consuming, where numbers are checked
-alone, for groups, whose records are counted, and for the burst at a stopped follower). "Replicated" acknowledges what all in-sync replicas have in
-their logs, "fsync" what they have synced.
+this machine, as separate processes with their defaults. Records are of 1 KiB, not compressed, in 6
+partitions, from one producer with its defaults (requests of 1 MiB, of batches of 512 KiB), unless a
+line says otherwise: 256 KiB requests are of one batch each. `conclave bench` reads everything back
+and compares count, offsets, order and content before it tells a figure (but for consuming, where
+numbers are checked alone, for groups, whose records are counted, and for the burst at a stopped
+follower). "Replicated" acknowledges what all in-sync replicas have in their logs, "fsync" what they
+have synced.
 
 **What an acknowledgement means elsewhere.** NATS JetStream R1 and R3, file storage: written by one
 server, or a majority of three, without a sync (it syncs every two minutes); one producer with 4,000
 messages under way, over one stream and over six, of which the better counts. Redis Streams: one
 server without replicas, XADD pipelined with 4,000 under way; `everysec` answers before a sync,
-`always` after it. Kafka: three brokers and three controllers, acks=all, which does not sync; its
-own tool, whose latencies count from sending and include its own warming up; on a fresh cluster, a
-run at the rate before the one that counts, and then a burst before the one that counts. Load for NATS and Redis comes from C++ programs that
-speak their protocols over bare sockets (`tests/bench/peers`).
+`always` after it. Load for NATS and Redis comes from C++ programs that speak their protocols over
+bare sockets (`tests/bench/peers`).
+
+**Kafka**: three brokers and three controllers in KRaft mode, each a Java process of its own with
+the heap (1 GiB) and the collector that Kafka's scripts give it and its default settings;
+`acks=all`, `min.insync.replicas=2`, which does not sync. Six partitions of three copies, no
+compression. Load is its own `ProducerPerformance`: for throughput with `batch.size` 512 KiB,
+`max.request.size` 1 MiB and `linger.ms` 5, the second of two bursts; for latency with `linger.ms`
+0, 30,000 records at 1,000 a second after 10,000 that do not count. That tool counts latencies from
+sending, in whole milliseconds, and includes the start of its own process. Seven Java processes
+share two processors here: on a larger machine Kafka's latency is another.
 """
 
 
@@ -69,6 +86,10 @@ def _number(value):
 
 def _row(*cells):
     return "| " + " | ".join(cells) + " |"
+
+
+def _took(seconds):
+    return f"{seconds / 60:.0f} minutes" if seconds >= 100 else f"{seconds:.0f} s"
 
 
 def _targets(lines, notes):
@@ -128,8 +149,9 @@ def _noise(shares):
     return out
 
 
-def page(run):
-    """Markdown. `run`: what tests/bench/run has gathered."""
+def page(run, for_docs=True):
+    """Markdown. `run`: what tests/bench/run has gathered. `for_docs`: with every target, measured or
+    not, and the plot beside it; else for whoever has called it."""
     lines = run["targets"]
     met = sum(line["met"] is True for line in lines)
     missed = sum(line["met"] is False for line in lines)
@@ -137,16 +159,22 @@ def page(run):
     if run["quick"]:
         out += ["**This is a quick run: one short round, which shows that everything can be "
                 "measured and tells little about speed.**", ""]
-    out += [f"{met} targets met, {missed} missed, {len(lines) - met - missed} not measured. "
-            "`tests/bench/run --docs` wrote this page; [How to measure](#how-to-measure).", "",
-            "![Each target against its measured median](benchmarks.svg)", "", "## Targets", ""]
-    out += _targets(lines, run["notes"])
-    out += ["", "## Side by side", "", "One producer, records of 1 KiB; - is not measured.", ""]
+    out += [f"{met} targets met, {missed} missed, {len(lines) - met - missed} not measured." +
+            (" `tests/bench/run --docs` wrote this page; [How to measure](#how-to-measure)."
+             if for_docs else ""), ""]
+    if for_docs:
+        out += ["![Each target against its measured median](benchmarks.svg)", ""]
+    out += ["## Targets", ""]
+    out += _targets([line for line in lines if for_docs or line["met"] is not None], run["notes"])
+    out += ["", "What keeps a target from being met, by profile, and what was tried: "
+            "[performance.md](performance.md#what-is-left-by-target)."]
+    out += ["", "## Side by side", "",
+            "One producer with its defaults, records of 1 KiB; - is not measured.", ""]
     out += _side_by_side(run["figures"])
     out += ["", "## How it was measured", "", HOW]
     out += ["## The machine", ""]
     out += [f"- {what}: {value}" for what, value in run["machine"].items() if value]
-    out += [f"- rounds: {run['rounds']}, in {run['seconds'] / 60:.0f} minutes", ""]
+    out += [f"- rounds: {run['rounds']}, in {_took(run['seconds'])}", ""]
     out += ["What the host took from this virtual machine, over the parts of each round:", ""]
     out += _noise(run["shares"])
     out += ["", "## All figures", "",
