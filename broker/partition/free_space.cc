@@ -7,7 +7,13 @@
 
 namespace conclave::broker {
 
+void FreeSpace::Take(uint64_t bytes) {
+  taken_ += bytes;
+  if (min_bytes_ > 0 && taken_ >= min_bytes_ / 8) Look();
+}
+
 void FreeSpace::Look() {
+  taken_ = 0;
   const auto free = fs_.FreeBytes(directory_);
   if (!free.ok()) {
     LOG(ERROR) << "the room on the disk is not known: " << Describe(free.status());

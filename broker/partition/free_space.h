@@ -21,6 +21,8 @@ class FreeSpace {
 
   // Looks at the disk; every second or so.
   void Look();
+  // Before so much is written: looks where an eighth of the reserve may have gone since.
+  void Take(uint64_t bytes);
 
   // OK, or OUT_OF_RESOURCES with what to do, as it was at the last look.
   const absl::Status& Check() const { return refusal_; }
@@ -30,6 +32,8 @@ class FreeSpace {
   const std::string directory_;
   const uint64_t min_bytes_;
   absl::Status refusal_;
+  // Written since the last look.
+  uint64_t taken_ = 0;
 };
 
 }  // namespace conclave::broker

@@ -31,5 +31,21 @@ TEST(FreeSpaceTest, R28RecordsAreRefusedByNameUntilThereIsRoomAgain) {
   EXPECT_TRUE(space.Check().ok());
 }
 
+// A fast writer goes through the reserve within a second.
+TEST(FreeSpaceTest, R28WhatIsWrittenBetweenLooksIsSeenBeforeTheReserveIsGone) {
+  SimFileSystem fs;
+  ASSERT_TRUE(fs.CreateDirectory("data").ok());
+  fs.SetCapacity(10'000);
+  FreeSpace space(fs, "data", 800);
+  space.Look();
+  auto file = *fs.Open("data/f", FileSystem::OpenMode::kCreate);
+  while (space.Check().ok()) {
+    space.Take(30);
+    ASSERT_TRUE(file->Append(Buffer(std::string(30, 'x'))).ok());
+  }
+  EXPECT_LT(*fs.FreeBytes("data"), 800u);
+  EXPECT_GE(*fs.FreeBytes("data"), 800u - 100 - 2 * 30);
+}
+
 }  // namespace
 }  // namespace conclave::broker

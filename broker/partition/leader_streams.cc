@@ -20,6 +20,8 @@ namespace {
 
 constexpr Duration kFirstPause = Duration::Milliseconds(20);
 constexpr Duration kLongestPause = Duration::Milliseconds(500);
+// That a leader is still not followed; a full disk may last.
+constexpr Duration kSayAgain = Duration::Seconds(10);
 
 }  // namespace
 
@@ -116,6 +118,8 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
   struct Refusal {
     MonotonicTime again_at;
     Duration pause = kFirstPause;
+    // In the log, where it lasts.
+    MonotonicTime say_from;
   };
 
   MonotonicTime Now() const { return owner_.executor_.clock().Now(); }
@@ -265,7 +269,8 @@ class LeaderStreams::Link : public MessageHandler<LeaderMessage> {
     refusal.again_at = Now() + refusal.pause;
     refusal.pause = std::min(refusal.pause * 2, kLongestPause);
     owner_.executor_.PostAt(refusal.again_at, [this] { Tick(); });
-    if (refusal.pause == kLongestPause) {
+    if (refusal.pause == kLongestPause && Now() >= refusal.say_from) {
+      refusal.say_from = Now() + kSayAgain;
       LOG(WARNING) << replica.name() << ": does not follow broker " << leader_ << ": "
                    << Describe(why);
     }

@@ -149,6 +149,7 @@ void Replica::NoteDamage(const absl::Status& status) {
 
 absl::StatusOr<AppendResult> Replica::Append(const Buffer& batch, const BatchHeader& header) {
   CHECK(leader_ != nullptr);
+  options_.space->Take(batch.size());
   if (const absl::Status& room = options_.space->Check(); !room.ok()) return room;
   auto appended = log_->AppendAsLeader(batch, header, leader_->leader_epoch(), clock_.WallNow());
   if (appended.ok() && !appended->duplicate) leader_->Appended(log_->log_end(), clock_.Now());
@@ -285,6 +286,12 @@ replication::LogPosition Replica::position() const {
 absl::Status Replica::TruncateTo(Offset end) {
   LOG(INFO) << name_ << ": truncates from " << log_->log_end() << " to " << end
             << ", where the leader's log differs";
+  if (end < high_watermark()) {
+    LOG(ERROR) << name_ << ": the records from offset " << end << " to " << high_watermark()
+               << " were committed, and its leader does not have them: they are cut here, too. "
+                  "Either the leader was elected uncleanly, or its disk has lost what it had "
+                  "acknowledged";
+  }
   // Nothing to sync where nothing is cut.
   if (end < log_->log_end()) ++cuts_;
   wanted_log_start_ = std::min(wanted_log_start_, end);
@@ -306,6 +313,7 @@ absl::Status Replica::ResetTo(Offset offset, const v1::RememberedProducers& prod
 }
 
 absl::Status Replica::Append(const Buffer& batches) {
+  options_.space->Take(batches.size());
   if (const absl::Status& room = options_.space->Check(); !room.ok()) return room;
   const auto checked = CheckBatchRun(batches);
   if (!checked.ok()) return checked.status();

@@ -48,7 +48,7 @@ class Replica : private replication::LeaderLog, private replication::FollowerLog
     // Tells it from an earlier replica of the same id in this process.
     uint64_t life = 0;
     // Outlives the replica.
-    const FreeSpace* space = nullptr;
+    FreeSpace* space = nullptr;
     // Told once, from within a read, that records which were here cannot be read any more.
     std::function<void(const Replica&)> on_damage;
   };

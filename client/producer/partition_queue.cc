@@ -221,6 +221,7 @@ absl::Status PartitionQueue::Expired(const ProduceBatch& batch,
         absl::StrCat("whether these records are stored in ", ToString(partition_),
                      " is unknown: no clear answer came within ", waited,
                      batch.last_error.ok() ? "" : absl::StrCat("; ", Message(batch.last_error)),
+                     obstacle.ok() ? "" : absl::StrCat("; and now: ", Message(obstacle)),
                      "; read the partition before you send them again"));
   }
   const absl::Status& why = batch.last_error.ok() ? obstacle : batch.last_error;

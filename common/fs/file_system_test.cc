@@ -324,6 +324,17 @@ TEST(PosixFileSystemTest, TellsWhenAFileWasLastWritten) {
   EXPECT_GT((*file)->LastWritten()->unix_millis(), kThenMs);
 }
 
+TEST(PosixFileSystemTest, APipeIsNoFileAndNotWaitedFor) {
+  PosixFileSystem fs;
+  const std::string path = PathInNewDirectory();
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (Mode mode : {Mode::kReadOnly, Mode::kExisting, Mode::kCreate}) {
+    const auto opened = fs.Open(path, mode);
+    EXPECT_EQ(ErrorCodeOf(opened.status()), v1::STORAGE_ERROR);
+    EXPECT_NE(opened.status().message().find(path + ": it is no regular file"), std::string::npos);
+  }
+}
+
 // Bytes of the disk that a file holds.
 uint64_t HeldBy(const std::string& path) {
   struct stat info;

@@ -227,7 +227,8 @@ bool StaysOpen(FileSystem::OpenMode mode) {
 
 absl::StatusOr<std::unique_ptr<File>> PosixFileSystem::Open(const std::string& path,
                                                             OpenMode mode) {
-  FileDescriptor fd(open(path.c_str(), Flags(mode) | O_CLOEXEC, 0644));
+  // Who opens a pipe would wait for its other end; of a file it means nothing.
+  FileDescriptor fd(open(path.c_str(), Flags(mode) | O_CLOEXEC | O_NONBLOCK, 0644));
   if (fd.get() < 0) return IoError("open", path, errno);
   if (StaysOpen(mode) && !LeavesDescriptors(fd.get(), DescriptorsBesideLogs())) {
     if (mode == OpenMode::kCreateNew) unlink(path.c_str());

@@ -179,9 +179,12 @@ absl::Status CheckCodec(const BatchHeader& header) {
 
 absl::StatusOr<BatchHeader> CheckProduced(const Buffer& batch, const ProduceLimits& limits) {
   if (batch.size() > limits.max_batch_bytes) {
-    return MakeError(v1::MESSAGE_TOO_LARGE,
-                     absl::StrCat("the batch has ", batch.size(), " bytes; max.message.bytes is ",
-                                  limits.max_batch_bytes));
+    return MakeError(
+        v1::MESSAGE_TOO_LARGE,
+        absl::StrCat("the batch has ", batch.size(), " bytes; max.message.bytes is ",
+                     limits.max_batch_bytes,
+                     "; send smaller records or batches, or raise the topic's "
+                     "limit ('conclave topic alter TOPIC --set max.message.bytes=N')"));
   }
   auto header = CheckBatch(batch);
   if (!header.ok()) return header;

@@ -35,14 +35,19 @@ bool MayGoBetterElsewhere(const absl::Status& status) {
   return IsRetriable(status) && ErrorCodeOf(status) != v1::UNKNOWN_TOPIC_OR_PARTITION;
 }
 
-absl::Status FailoverCaller::GivenUp(const absl::Status& status, int attempts,
-                                     const std::vector<std::string>& endpoints) {
+bool FailoverCaller::IsSilence(const absl::Status& status) {
   const v1::ErrorCode code = ErrorCodeOf(status);
-  if (code != v1::NETWORK_EXCEPTION && code != v1::REQUEST_TIMED_OUT) return status;
+  return code == v1::NETWORK_EXCEPTION || code == v1::REQUEST_TIMED_OUT;
+}
+
+absl::Status FailoverCaller::GivenUp(const absl::Status& status, const absl::Status& answer,
+                                     int attempts, const std::vector<std::string>& endpoints) {
+  if (!IsSilence(status)) return status;
   return MakeError(
-      code,
+      ErrorCodeOf(status),
       absl::StrCat("no answer after ", attempts, attempts == 1 ? " try" : " tries", " (",
-                   absl::StrJoin(endpoints, ", "), "); the last: ", std::string(status.message())));
+                   absl::StrJoin(endpoints, ", "), "); the last: ", std::string(status.message()),
+                   answer.ok() ? "" : absl::StrCat("; before it: ", Describe(answer))));
 }
 
 }  // namespace conclave

@@ -89,6 +89,8 @@ class FailoverCaller {
     MonotonicTime deadline;
     Done<Response> done;
     int attempts = 0;
+    // What a node said last, beside those that said nothing.
+    absl::Status answer = {};
     Duration pause = Duration::Milliseconds(20);
   };
 
@@ -115,19 +117,22 @@ class FailoverCaller {
     const absl::Status& status = response.status();
     const bool elsewhere = MayGoBetterElsewhere(status);
     if (elsewhere) shared->chooser.Failed(endpoint, status);
+    if (!IsSilence(status)) call->answer = status;
     const bool may_repeat = call->repeatable == Repeatable::kYes ||
                             HasNoEffect(ErrorCodeOf(status)) || NeverArrived(status);
     const MonotonicTime retry_at = shared->executor.clock().Now() + call->pause;
     if (!elsewhere || !may_repeat || retry_at >= call->deadline) {
-      return call->done(GivenUp(status, call->attempts, shared->chooser.endpoints()));
+      return call->done(GivenUp(status, call->answer, call->attempts, shared->chooser.endpoints()));
     }
     call->pause = std::min(call->pause * 2, Duration::Milliseconds(500));
     shared->executor.PostAt(
         retry_at, [shared, call]() mutable { Attempt(std::move(shared), std::move(call)); });
   }
 
-  // The last error, with where it was tried if nobody answered.
-  static absl::Status GivenUp(const absl::Status& status, int attempts,
+  // Whether nobody has said anything.
+  static bool IsSilence(const absl::Status& status);
+  // The last error, with where it was tried and what was said before if nobody answered in the end.
+  static absl::Status GivenUp(const absl::Status& status, const absl::Status& answer, int attempts,
                               const std::vector<std::string>& endpoints);
 
   const std::shared_ptr<Shared> shared_;

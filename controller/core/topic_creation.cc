@@ -176,9 +176,11 @@ class TopicCreation {
                        "no broker is live to hold a replica; start one and try again");
     }
     if (replicas < 1 || static_cast<size_t>(replicas) > live) {
-      return MakeError(v1::INVALID_REPLICATION_FACTOR,
-                       absl::StrCat("replication factor ", replicas, " is not from 1 to ", live,
-                                    ", the number of live brokers"));
+      return MakeError(
+          v1::INVALID_REPLICATION_FACTOR,
+          absl::StrCat("replication factor ", replicas, " is not from 1 to ", live,
+                       ", the number of live brokers; ask for fewer replicas, or start more "
+                       "brokers"));
     }
     return placement_.Place(static_cast<size_t>(partitions), static_cast<size_t>(replicas),
                             random_);

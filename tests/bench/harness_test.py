@@ -171,6 +171,7 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(self.parse("--only", "failover,ceilings").parts, ["ceilings", "failover"])
         self.assertIn("there is no part 'latency'; there are ceilings, throughput, failover",
                       self.refused("--only", "ceilings,latency"))
+        self.assertIn("there is no part ''", self.refused("--only", "ceilings,,failover"))
 
     def test_rounds_that_measure_nothing(self):
         for rounds in ("0", "-1"):

@@ -339,6 +339,14 @@ class LocalClusterTest(unittest.TestCase):
         self.assertIn("nonsense", result.stderr)
         self.assertEqual(set(self.states(cluster).values()), {"stopped"})
 
+    def test_a_cluster_keeps_the_numbers_it_was_made_with(self):
+        cluster = self.make(controllers=1, brokers=1)
+        for option, there in (("--brokers", 1), ("--controllers", 1)):
+            refused = cluster.cli("cluster", "start", "--dir", cluster.dir, option, 3)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn(f"{option} {there}, which stays", refused.stderr)
+            cluster.must("cluster", "start", "--dir", cluster.dir, option, there)
+
     def test_restarted_brokers_are_active(self):
         cluster = self.make(controllers=1, brokers=3)
         cluster.must("cluster", "kill", "broker-1", "broker-3", "--dir", cluster.dir)

@@ -139,10 +139,16 @@ class DataCliTest(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             file.write(b"x" * 1000 + b"\n")
             file.flush()
-            for arguments in (["--acks", "1"], ["--acks", "0"], ["--no-idempotence"],
+            for arguments in (["--acks", "1"], ["--no-idempotence"],
                               ["--compression", "lz4"], ["--compression", "zstd"]):
                 out = self.produce(b"", "--file", file.name, *arguments)
                 self.assertEqual(out["acknowledged"], 1)
+            # Nobody says what became of it.
+            sent = json.loads(self.cli("produce", "one", "--output", "json", "--acks", "0",
+                                       "--file", file.name).stdout)
+            self.assertEqual((sent["sent"], sent["acknowledged"]), (1, 0))
+            self.assertIn(b"SENT", self.cli("produce", "none", "--acks", "0", "--file",
+                                            file.name).stdout)
         self.assertEqual(self.consume(), 5 * (b"x" * 1000 + b"\n"))
         self.assertIn(b"/no/such", self.cli("produce", "one", "--file", "/no/such", code=1).stderr)
 
@@ -231,6 +237,9 @@ class DataCliTest(unittest.TestCase):
                 refused = self.cli("consume", "one", option, number, code=2).stderr
                 self.assertIn(number.encode(), refused)
                 self.assertLess(len(refused), 200)
+        for command in (["latency", "--rate", "nan"], ["failover", "--rate=-nan"],
+                        ["groups", "--group", ""], ["produce", "--records", "100000001"]):
+            self.cli("bench", *command, "--topic", "t", code=2)
         self.assertIn(b"topic", self.cli("consume", b"t\xff".decode(errors="surrogateescape"),
                                          code=2).stderr)
         for configs, what in ((["a"], b"key=value"), (["k=1", "k=2"], b"more than once")):
@@ -278,6 +287,10 @@ class DataCliTest(unittest.TestCase):
         self.assertIn(b"CORRUPT_MESSAGE", self.cli(
             "bench", "consume", "--topic", "t", "--records", 50000, "--record-size", 100,
             "--seed", 5, code=1).stderr)
+        self.cli("bench", "produce", "--topic", "one", "--records", 10)
+        self.cli("bench", "produce", "--topic", "one", "--records", 10)
+        self.assertIn(b"unless 'bench produce' ran more than once", self.cli(
+            "bench", "consume", "--topic", "one", "--records", 10, code=1).stderr)
 
     def test_bench_latency_and_failover_read_back_what_they_wrote(self):
         common = ["--topic", "t", "--record-size", 100, "--output", "json"]

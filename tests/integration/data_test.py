@@ -366,6 +366,20 @@ class DataTest(unittest.TestCase):
 
     # --- The commands that show them
 
+    def test_a_benchmark_ends_when_its_topic_is_deleted(self):
+        topic, leader = self.new_topic()
+        bench = subprocess.Popen(
+            [CONCLAVE, "--bootstrap", self.cluster.bootstrap, "--timeout", "2", "bench", "produce",
+             "--topic", topic, "--bytes", str(16 << 30)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: self.offsets(leader, topic, spec=2).high_watermark > 0,
+                   "records are acknowledged")
+        self.cluster.must("topic", "delete", topic)
+        out, err = bench.communicate(timeout=COMMAND_TIMEOUT_S)
+        self.assertIn(bench.returncode, (1, 3), err)
+        self.assertEqual(out, "")
+        self.assertRegex(err, f"records failed, and the run of .*{topic}")
+
     def test_describe_shows_the_leaders_bounds(self):
         topic, leader = self.new_topic()
         self.produce(leader, topic, records=[{"value": b"x"}] * 3)

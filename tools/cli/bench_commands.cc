@@ -65,7 +65,10 @@ class Sending {
     ProducerRecord record;
     record.topic = arguments_.topic;
     record.value.emplace();
+    uint64_t sent = 0;
     for (uint64_t i = 0; i < count_; ++i) {
+      // The first that fails ends it: it was tried for as long as any is.
+      if (failed_.load(std::memory_order_relaxed) > 0) break;
       if (arguments_.keys > 0) record.key = arguments_.KeyOf(i);
       records.MakeIn(*record.value, i);
       if (i % kLatencyEvery == 0) sent_[i / kLatencyEvery] = session_.clock().Now();
@@ -73,19 +76,21 @@ class Sending {
       const absl::Status taken =
           session_.Send(record, [this, i](const Delivery& delivery) { Delivered(i, delivery); });
       if (!taken.ok()) return taken;
+      ++sent;
     }
     session_.FlushProducer();
     measured_.took = session_.clock().Now() - begun;
     session_.CloseProducer(Duration::Seconds(10));
+    if (failed_ > 0) {
+      return MakeError(
+          ErrorCodeOf(first_error_),
+          absl::StrCat(failed_.load(), " of ", sent, " records failed, and the run of ", count_,
+                       " with them; the first: ", std::string(first_error_.message())));
+    }
     // Not within the time that is measured.
     for (uint64_t i = 0; i < count_; ++i) {
       records.MakeIn(*record.value, i);
       measured_.hash.Add(*record.value);
-    }
-    if (failed_ > 0) {
-      return MakeError(ErrorCodeOf(first_error_),
-                       absl::StrCat(failed_, " of ", count_, " records failed; the first: ",
-                                    std::string(first_error_.message())));
     }
     measured_.records = count_;
     measured_.bytes = count_ * arguments_.record_size;
@@ -101,7 +106,8 @@ class Sending {
   // On the executor, as the rest of what this writes.
   void Delivered(uint64_t i, const Delivery& delivery) {
     if (!delivery.status.ok()) {
-      if (failed_++ == 0) first_error_ = delivery.status;
+      if (failed_.load(std::memory_order_relaxed) == 0) first_error_ = delivery.status;
+      failed_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
     done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -119,7 +125,7 @@ class Sending {
   std::vector<MonotonicTime> sent_;
   Measured measured_;
   absl::Status first_error_;
-  uint64_t failed_ = 0;
+  std::atomic<uint64_t> failed_{0};
   std::atomic<uint64_t> done_{0};
 };
 
@@ -174,7 +180,7 @@ int BenchConsume(const Globals& globals, const BenchArguments& arguments) {
 void AddCountOptions(CLI::App* command, BenchArguments& arguments) {
   CLI::Option* records =
       command->add_option("--records", arguments.records, "How many (default 100000)")
-          ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
+          ->check(CLI::Range(uint64_t{1}, kBenchRecordsMost));
   command->add_option("--bytes", arguments.bytes, "Instead: so much of values")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 42))
       ->excludes(records);

@@ -12,6 +12,7 @@
 #include "tools/cli/bench_run.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/measure/ack_gaps.h"
 #include "tools/measure/pacer.h"
 
@@ -50,11 +51,15 @@ class FailoverRun {
         gaps_.Begin(partition.value(), begun, session_.clock().WallNow());
       }
     });
+    const MonotonicTime until = begun + Duration::Seconds(arguments_.seconds);
     absl::Status refused;
     sent_ = RunPaced(session_.clock(), SystemSleep(), Schedule(begun, arguments_.rate),
                      places_.size(), [&](uint64_t number, MonotonicTime) {
                        refused = Send(number);
-                       return refused.ok() && !asked_to_end.load(std::memory_order_relaxed);
+                       // Whoever had to wait for room does not make up for it after the end.
+                       return refused.ok() && session_.clock().Now() < until &&
+                              !hopeless_.load(std::memory_order_relaxed) &&
+                              !asked_to_end.load(std::memory_order_relaxed);
                      });
     session_.FlushProducer();
     const MonotonicTime ended = session_.clock().Now();
@@ -87,6 +92,7 @@ class FailoverRun {
   void Delivered(uint64_t number, const Delivery& delivery) {
     if (!delivery.status.ok()) {
       if (first_error_.ok()) first_error_ = delivery.status;
+      if (measured_.records == 0) hopeless_.store(true, std::memory_order_relaxed);
       return;
     }
     // For who kills: from here on it is measured.
@@ -106,6 +112,8 @@ class FailoverRun {
   const BenchRecords records_;
   const std::vector<PartitionIndex> partitions_;
   uint64_t sent_ = 0;
+  // The first record was given up: there is nothing to measure.
+  std::atomic<bool> hopeless_{false};
   // On the executor.
   AckGaps gaps_;
   std::vector<Place> places_;
@@ -119,22 +127,24 @@ Json GapJson(const AckGaps::Gap& gap) {
           {"ms", static_cast<double>(gap.length.microseconds()) / 1e3}};
 }
 
-void Show(const Globals& globals, const FailoverRun& run, uint64_t unacknowledged) {
+// `unacknowledged`: but stored; nullopt if it could not be read back.
+void Show(const Globals& globals, const FailoverRun& run, std::optional<uint64_t> unacknowledged) {
   const Measured& measured = run.measured();
   if (globals.json()) {
     Json gaps = Json::array();
     for (const AckGaps::Gap& gap : run.gaps().gaps()) gaps.push_back(GapJson(gap));
-    PrintJson({{"bench", "failover"},
-               {"sent", run.sent()},
-               {"acknowledged", measured.records},
-               {"unacknowledged_and_stored", unacknowledged},
-               {"first_error",
-                run.first_error().ok() ? Json(nullptr) : Json(Describe(run.first_error()))},
-               {"seconds", measured.took.seconds()},
-               {"longest_gap", GapJson(run.gaps().longest())},
-               {"gaps", gaps},
-               {"content_hash", measured.hash.text()},
-               {"verified", true}});
+    PrintJson(
+        {{"bench", "failover"},
+         {"sent", run.sent()},
+         {"acknowledged", measured.records},
+         {"unacknowledged_and_stored", unacknowledged ? Json(*unacknowledged) : Json(nullptr)},
+         {"first_error",
+          run.first_error().ok() ? Json(nullptr) : Json(Describe(run.first_error()))},
+         {"seconds", measured.took.seconds()},
+         {"longest_gap", GapJson(run.gaps().longest())},
+         {"gaps", gaps},
+         {"content_hash", measured.hash.text()},
+         {"verified", unacknowledged.has_value()}});
     return;
   }
   PrintTable(
@@ -142,7 +152,7 @@ void Show(const Globals& globals, const FailoverRun& run, uint64_t unacknowledge
       {{std::to_string(run.sent()), std::to_string(measured.records),
         std::to_string(run.sent() - measured.records), Decimals(measured.took.seconds(), 1),
         MillisecondsText(static_cast<uint64_t>(run.gaps().longest().length.nanoseconds())),
-        measured.hash.text(), "yes"}});
+        measured.hash.text(), unacknowledged ? "yes" : "no"}});
   if (!run.first_error().ok()) {
     std::cerr << "conclave: the first that failed: " << Describe(run.first_error()) << "\n";
   }
@@ -192,7 +202,11 @@ int BenchFailover(const Globals& globals, const FailoverArguments& given) {
     BenchArguments sent = given;
     sent.records = run.sent();
     const auto read = ReadBack(session, sent, *from, run.places());
-    if (!read.ok()) return Report(read.status());
+    if (!read.ok()) {
+      // Wrong data speaks for itself; what was measured is not lost for who cannot be reached.
+      if (ErrorCodeOf(read.status()) != v1::CORRUPT_MESSAGE) Show(globals, run, std::nullopt);
+      return Report(read.status());
+    }
     if (read->records != run.measured().records || read->hash != run.measured().hash) {
       return Report(WrongData(
           absl::StrCat(run.measured().records, " records were acknowledged (content hash ",
@@ -216,7 +230,7 @@ void AddBenchFailoverCommand(CLI::App* bench, const Globals& globals, Run& run) 
       *arguments);
   AddAcksOption(command, *arguments);
   command->add_option("--rate", arguments->rate, "Records a second")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(Number(1, 1e6))
       ->capture_default_str();
   command->add_option("--seconds", arguments->seconds, "For how long")
       ->check(CLI::Range(1, 86'400))

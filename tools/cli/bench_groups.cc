@@ -217,18 +217,21 @@ int BenchGroups(const Globals& globals, const GroupsArguments& arguments) {
     const absl::Status status = run.Run();
     if (!status.ok()) return Report(status);
     if (globals.json()) {
-      PrintJson({{"bench", "groups"},
-                 {"members", arguments.members},
-                 {"partitions", partitions->size()},
-                 {"join_us", LatencyJson(run.joins())},
-                 {"leave_us", LatencyJson(run.leaves())},
-                 {"commits", run.commits().count()},
-                 {"commits_per_second", run.commits_per_second()},
-                 {"commit_us", LatencyJson(run.commits())}});
+      PrintJson(
+          {{"bench", "groups"},
+           {"members", arguments.members},
+           {"partitions", partitions->size()},
+           {"join_us", LatencyJson(run.joins())},
+           {"leave_us", run.leaves().count() == 0 ? Json(nullptr) : LatencyJson(run.leaves())},
+           {"commits", run.commits().count()},
+           {"commits_per_second", run.commits_per_second()},
+           {"commit_us", LatencyJson(run.commits())}});
       return kDone;
     }
     std::vector<std::vector<std::string>> rows;
     const auto add = [&](const char* what, const Histogram& times) {
+      // A member that was alone left nobody to share.
+      if (times.count() == 0) return rows.push_back({what, "0", "-", "-", "-"});
       rows.push_back({what, std::to_string(times.count()), MillisecondsText(times.Percentile(50)),
                       MillisecondsText(times.Percentile(99)), MillisecondsText(times.max())});
     };
@@ -253,7 +256,7 @@ void AddBenchGroupsCommand(CLI::App* bench, const Globals& globals, Run& run) {
   command->add_option("--topic", arguments->topic, "Which")->required()->check(Utf8Text());
   command->add_option("--group", arguments->group, "A group that nobody else is in")
       ->required()
-      ->check(Utf8Text());
+      ->check(GroupName());
   command->add_option("--members", arguments->members, "How many")
       ->check(CLI::Range(size_t{1}, size_t{200}))
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "tools/cli/bench_run.h"
 #include "tools/cli/data_options.h"
 #include "tools/cli/data_session.h"
+#include "tools/cli/option_checks.h"
 #include "tools/measure/histogram.h"
 #include "tools/measure/pacer.h"
 
@@ -48,7 +49,7 @@ class LatencyRun {
     if (arguments_.rate > 0) {
       RunPaced(session_.clock(), SystemSleep(), Schedule(begun, arguments_.rate),
                arguments_.total(), [this](uint64_t number, MonotonicTime due) {
-                 if (failed_.load(std::memory_order_relaxed)) return false;
+                 if (failed_ || failing_.load(std::memory_order_relaxed)) return false;
                  const Duration late = session_.clock().Now() - due;
                  if (number >= arguments_.warm_up_count()) {
                    late_.Add(static_cast<uint64_t>(late.nanoseconds()));
@@ -78,7 +79,7 @@ class LatencyRun {
  private:
   // On the executor.
   void SendNext() {
-    if (next_ == arguments_.total() || failed_) return;
+    if (next_ == arguments_.total() || failed_ || failing_) return;
     ++under_way_;
     Send(next_++, session_.clock().Now());
   }
@@ -97,6 +98,8 @@ class LatencyRun {
                                    ? session_.Send(record, std::move(done))
                                    : session_.producer().Send(record, std::move(done));
     if (!taken.ok()) {
+      // At once: no more are made that would be refused as well.
+      failing_.store(true, std::memory_order_relaxed);
       Delivery refused;
       refused.status = taken;
       session_.executor().Post([this, number, refused] { Delivered(number, refused); });
@@ -132,6 +135,8 @@ class LatencyRun {
   DueTimes& due_;
   std::vector<Place> places_;
   Histogram late_;
+  // A send was refused; its delivery, which tells why, is to come.
+  std::atomic<bool> failing_{false};
   std::atomic<bool> failed_{false};
   // On the executor.
   Measured measured_;
@@ -238,10 +243,10 @@ void AddBenchLatencyCommand(CLI::App* bench, const Globals& globals, Run& run) {
       *arguments);
   AddAcksOption(command, *arguments);
   command->add_option("--records", arguments->records, "How many are measured (default 100000)")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
+      ->check(CLI::Range(uint64_t{1}, kBenchRecordsMost));
   CLI::Option* rate =
       command->add_option("--rate", arguments->rate, "An open loop: so many a second")
-          ->check(CLI::Range(0.001, 10e6));
+          ->check(Number(0.001, 10e6));
   command
       ->add_option("--in-flight", arguments->in_flight,
                    "Without --rate, a closed loop: so many under way at a time")
@@ -251,7 +256,7 @@ void AddBenchLatencyCommand(CLI::App* bench, const Globals& globals, Run& run) {
   command
       ->add_option("--warm-up", arguments->warm_up,
                    "Records sent before, which do not count (default: a tenth of --records)")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1'000'000'000}));
+      ->check(CLI::Range(uint64_t{0}, kBenchRecordsMost));
   AddPartitionOption(command, arguments->partition);
   command->add_flag("--end-to-end", arguments->end_to_end,
                     "Consume at the same time, and measure that as well");

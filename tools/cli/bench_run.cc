@@ -125,7 +125,11 @@ class Reader {
       }
     }
     if (seen_[*number]) {
-      return WrongData(absl::StrCat("record ", *number, " is stored twice; again in ", where()));
+      return WrongData(absl::StrCat("record ", *number, " is stored twice; again in ", where(),
+                                    places_ != nullptr
+                                        ? ""
+                                        : "; unless 'bench produce' ran more than once on this "
+                                          "topic: it is to hold what one run wrote"));
     }
     seen_[*number] = true;
     if (last && *last > *number) {
@@ -162,10 +166,9 @@ std::string BenchArguments::KeyOf(uint64_t number) const {
 }
 
 absl::Status CheckCount(uint64_t records) {
-  constexpr uint64_t kMost = 100'000'000;
-  if (records <= kMost) return absl::OkStatus();
+  if (records <= kBenchRecordsMost) return absl::OkStatus();
   return MakeError(v1::INVALID_REQUEST,
-                   absl::StrCat(records, " records are more than the ", kMost,
+                   absl::StrCat(records, " records are more than the ", kBenchRecordsMost,
                                 " that a benchmark keeps track of; send larger ones, or fewer"));
 }
 
@@ -257,7 +260,12 @@ absl::Status Verify(DataSession& session, const BenchArguments& arguments,
                                    "(acks=0; content hash "
                                  : " records were acknowledged (content hash ";
   return WrongData(absl::StrCat(acknowledged.records, passed, acknowledged.hash.text(), ") and ",
-                                read->records, " of them read back (", read->hash.text(), ")"));
+                                read->records, " of them read back (", read->hash.text(), ")",
+                                arguments.acks == "0" && read->records < acknowledged.records
+                                    ? "; with acks=0 nobody tells of records that were refused: "
+                                      "batches above the topic's max.message.bytes (a smaller "
+                                      "--batch-bytes keeps below it), or sent to who did not lead"
+                                    : ""));
 }
 
 absl::Status WrongData(const std::string& what) { return MakeError(v1::CORRUPT_MESSAGE, what); }

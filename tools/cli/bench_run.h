@@ -28,6 +28,9 @@ namespace conclave::tools {
 // Of one poll.
 inline constexpr size_t kBenchPollRecords = 5000;
 
+// More than that a benchmark does not keep track of, in memory.
+inline constexpr uint64_t kBenchRecordsMost = 100'000'000;
+
 struct BenchArguments {
   std::string topic;
   uint64_t records = 0;
@@ -71,7 +74,7 @@ struct Measured {
   uint64_t unacknowledged = 0;
 };
 
-// Refuses (INVALID_REQUEST) more records than a benchmark keeps track of, in memory.
+// Refuses (INVALID_REQUEST) more than kBenchRecordsMost.
 absl::Status CheckCount(uint64_t records);
 
 using PartitionOffsets = std::map<PartitionIndex, Offset>;

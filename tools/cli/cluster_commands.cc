@@ -23,6 +23,9 @@ struct ClusterArguments {
   std::string dir = ".conclave";
   int controllers = 3;
   int brokers = 3;
+  // Whether they were asked for.
+  bool controllers_given = false;
+  bool brokers_given = false;
   std::vector<std::string> names;
   bool all = false;
   std::string signal = "KILL";
@@ -126,6 +129,22 @@ void EndStarted(const std::vector<LocalNode*>& started) {
   }
 }
 
+// What is asked for a cluster that was made with other numbers.
+absl::Status CheckNumbers(const LocalCluster& cluster, const ClusterArguments& arguments) {
+  const auto check = [&](NodeRole role, const char* option, bool given, int wanted) {
+    const auto there = std::count_if(cluster.nodes().begin(), cluster.nodes().end(),
+                                     [&](const LocalNode& node) { return node.role == role; });
+    if (!given || there == wanted) return absl::OkStatus();
+    return MakeError(v1::INVALID_REQUEST,
+                     absl::StrCat("the cluster in ", arguments.dir, " was made with ", option, " ",
+                                  there, ", which stays; another --dir makes one with ", wanted));
+  };
+  const absl::Status controllers = check(NodeRole::kController, "--controllers",
+                                         arguments.controllers_given, arguments.controllers);
+  if (!controllers.ok()) return controllers;
+  return check(NodeRole::kBroker, "--brokers", arguments.brokers_given, arguments.brokers);
+}
+
 int Start(const Globals& globals, const ClusterArguments& arguments) {
   PosixFileSystem fs;
   const auto programs = FindPrograms(fs);
@@ -141,6 +160,8 @@ int Start(const Globals& globals, const ClusterArguments& arguments) {
   }
   if (!cluster.ok()) return Report(cluster.status());
   if (made) SayWhichPorts(*cluster);
+  const absl::Status numbers = CheckNumbers(*cluster, arguments);
+  if (!numbers.ok()) return Report(numbers);
   std::vector<LocalNode*> to_start;
   for (LocalNode& node : cluster->nodes()) {
     if (StateOf(node.process) == ProcessState::kGone) to_start.push_back(&node);
@@ -315,12 +336,18 @@ void AddClusterCommands(CLI::App& app, const Globals& globals, Run& run) {
     return sub;
   };
   CLI::App* start = add("start", "Make the cluster if there is none, start it, wait for it", Start);
-  start->add_option("--controllers", arguments->controllers, "Of a new cluster")
-      ->check(CLI::Range(1, 9))
-      ->capture_default_str();
-  start->add_option("--brokers", arguments->brokers, "Of a new cluster")
-      ->check(CLI::Range(0, 99))
-      ->capture_default_str();
+  CLI::Option* controllers =
+      start->add_option("--controllers", arguments->controllers, "Of a new cluster")
+          ->check(CLI::Range(1, 9))
+          ->capture_default_str();
+  CLI::Option* brokers = start->add_option("--brokers", arguments->brokers, "Of a new cluster")
+                             ->check(CLI::Range(0, 99))
+                             ->capture_default_str();
+  start->callback([&globals, &run, arguments, controllers, brokers] {
+    arguments->controllers_given = controllers->count() > 0;
+    arguments->brokers_given = brokers->count() > 0;
+    run = [&globals, arguments] { return Start(globals, *arguments); };
+  });
   add("status", "Which nodes run", Status);
   add("stop", "Stop all nodes; their data stays", Stop);
   for (auto& [verb, help, command] :

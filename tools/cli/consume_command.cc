@@ -190,12 +190,11 @@ void AddConsumeCommand(CLI::App& app, const Globals& globals, Run& run) {
   CLI::Option* group =
       consume
           ->add_option("--group", arguments->group,
-                       "As a member of this group: go on where it has committed (elsewhere "
-                       "--from-beginning decides), commit what was printed")
-          ->check(CLI::Validator(
-              [](std::string& text) { return text.empty() ? "a group's name is not empty" : ""; },
-              "TEXT"))
-          ->check(Utf8Text());
+                       "As a member of this group: go on where it has committed, commit what was "
+                       "printed. Where it has not committed, or its offset is not in the log any "
+                       "more, go on at the end, or with --from-beginning at the first record "
+                       "there is")
+          ->check(GroupName());
   group->excludes(partition)->excludes(offset)->excludes(timestamp);
   consume
       ->add_option("--session-timeout-ms", arguments->session_timeout_ms,

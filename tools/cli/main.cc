@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
 
   CLI::App app(
       "conclave: a distributed, replicated commit log that coordinates itself.\n"
-      "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nobody could be reached.");
+      "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no answer came in time, or nobody "
+      "could be reached.");
   Globals globals;
   Run run;
   app.add_option("--bootstrap", globals.bootstrap,

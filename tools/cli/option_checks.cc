@@ -23,6 +23,27 @@ CLI::Validator WholeNumber(int64_t least) {
       "");
 }
 
+CLI::Validator Number(double least, double most) {
+  const std::string wanted = absl::StrCat("a number from ", least, " to ", most);
+  return CLI::Validator(
+      [least, most, wanted](std::string& text) -> std::string {
+        double number = 0;
+        // Nothing compares with what is no number.
+        if (absl::SimpleAtod(text, &number) && number >= least && number <= most) return "";
+        return absl::StrCat("\"", ToValidUtf8(text), "\" is not ", wanted);
+      },
+      absl::StrCat("[", least, " - ", most, "]"));
+}
+
+CLI::Validator GroupName() {
+  CLI::Validator utf8 = Utf8Text();
+  return CLI::Validator(
+      [utf8](std::string& text) -> std::string {
+        return text.empty() ? "a group's name is not empty" : utf8(text);
+      },
+      "");
+}
+
 CLI::Validator Utf8Text() {
   return CLI::Validator(
       [](std::string& text) -> std::string {

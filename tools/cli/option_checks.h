@@ -10,8 +10,14 @@ namespace conclave::tools {
 // A whole number from `least` on that 64 bits hold. CLI11 takes a greater one for the greatest.
 CLI::Validator WholeNumber(int64_t least);
 
+// A number, with or without a fraction, in that range; none that is no number ("nan").
+CLI::Validator Number(double least, double most);
+
 // A name that goes into a request: UTF-8, as protobuf demands of its strings.
 CLI::Validator Utf8Text();
+
+// A group's name: such a text, and not empty.
+CLI::Validator GroupName();
 
 // "key=value", each key once. Of one option, whose texts it sees one after the other.
 CLI::Validator KeyValue();

@@ -41,6 +41,22 @@ TEST(OptionChecksTest, WholeNumbersOf64Bits) {
   }
 }
 
+TEST(OptionChecksTest, NumbersAreNumbers) {
+  for (const char* good : {"1", "1.5", "1e3", "1000"}) {
+    EXPECT_EQ(Parse(Number(1, 1000), {good}), "") << good;
+  }
+  for (const char* bad : {"nan", "-nan", "inf", "0.999", "1000.1", "x", ""}) {
+    const std::string refused = Parse(Number(1, 1000), {bad});
+    EXPECT_NE(refused.find("is not a number from 1 to 1000"), std::string::npos) << refused;
+  }
+}
+
+TEST(OptionChecksTest, GroupsHaveNames) {
+  EXPECT_EQ(Parse(GroupName(), {"g"}), "");
+  EXPECT_NE(Parse(GroupName(), {""}).find("not empty"), std::string::npos);
+  EXPECT_NE(Parse(GroupName(), {"b\xFF"}).find("not valid UTF-8"), std::string::npos);
+}
+
 TEST(OptionChecksTest, NamesAreUtf8) {
   EXPECT_EQ(Parse(Utf8Text(), {"gr\xC3\xBC\xC3\x9F", "b"}), "");
   EXPECT_NE(Parse(Utf8Text(), {"a", "b\xFF"}).find("not valid UTF-8"), std::string::npos);

@@ -43,7 +43,8 @@ constexpr Duration kCloseTimeout = Duration::Seconds(2);
 class Tally {
  public:
   // Of work that begins now.
-  explicit Tally(const Clock& clock) : clock_(clock), last_acknowledged_(clock.Now()) {}
+  Tally(const Clock& clock, bool answered)
+      : clock_(clock), answered_(answered), last_acknowledged_(clock.Now()) {}
 
   void Delivered(const absl::Status& status, size_t bytes) {
     std::lock_guard lock(mutex_);
@@ -51,7 +52,7 @@ class Tally {
       const MonotonicTime now = clock_.Now();
       longest_gap_ = std::max(longest_gap_, now - last_acknowledged_);
       last_acknowledged_ = now;
-      ++acknowledged_;
+      ++passed_;
       bytes_ += bytes;
       return;
     }
@@ -62,7 +63,7 @@ class Tally {
   std::string Line() {
     std::lock_guard lock(mutex_);
     const Duration quiet = clock_.Now() - last_acknowledged_;
-    return absl::StrCat(acknowledged_, " acknowledged, ", MegabytesText(bytes_),
+    return absl::StrCat(passed_, answered_ ? " acknowledged, " : " sent, ", MegabytesText(bytes_),
                         failed_ > 0 ? absl::StrCat(", ", failed_, " failed") : "",
                         quiet >= kWorthSaying
                             ? absl::StrCat(", none for ", Decimals(quiet.seconds(), 0), " s")
@@ -72,14 +73,16 @@ class Tally {
   int Show(const Globals& globals, Duration took) {
     std::lock_guard lock(mutex_);
     if (globals.json()) {
-      PrintJson({{"acknowledged", acknowledged_},
-                 {"failed", failed_},
-                 {"bytes", bytes_},
-                 {"seconds", took.seconds()},
-                 {"longest_gap_seconds", longest_gap_.seconds()}});
+      Json shown = {{"acknowledged", answered_ ? passed_ : 0},
+                    {"failed", failed_},
+                    {"bytes", bytes_},
+                    {"seconds", took.seconds()},
+                    {"longest_gap_seconds", longest_gap_.seconds()}};
+      if (!answered_) shown["sent"] = passed_;
+      PrintJson(shown);
     } else {
-      PrintTable({"ACKNOWLEDGED", "FAILED", "BYTES", "SECONDS", "LONGEST GAP"},
-                 {{std::to_string(acknowledged_), std::to_string(failed_), std::to_string(bytes_),
+      PrintTable({answered_ ? "ACKNOWLEDGED" : "SENT", "FAILED", "BYTES", "SECONDS", "LONGEST GAP"},
+                 {{std::to_string(passed_), std::to_string(failed_), std::to_string(bytes_),
                    Decimals(took.seconds(), 3), Decimals(longest_gap_.seconds(), 3)}});
     }
     if (failed_ == 0) return kDone;
@@ -92,12 +95,15 @@ class Tally {
 
  private:
   const Clock& clock_;
+  // Not with acks=0, where nobody says what became of a record.
+  const bool answered_;
   std::mutex mutex_;
   // Or, before the first, when the work began.
   MonotonicTime last_acknowledged_;
   // Without an acknowledgement.
   Duration longest_gap_;
-  uint64_t acknowledged_ = 0;
+  // Acknowledged, or but sent.
+  uint64_t passed_ = 0;
   uint64_t failed_ = 0;
   uint64_t bytes_ = 0;
   absl::Status first_error_;
@@ -166,7 +172,7 @@ int Produce(const Globals& globals, const ProduceArguments& arguments) {
     session.MakeProducer(std::move(options));
     std::optional<std::string> separator;
     if (arguments.key_separator_given) separator = arguments.key_separator;
-    Tally tally(session.clock());
+    Tally tally(session.clock(), arguments.acks != "0");
     std::optional<Progress> progress;
     progress.emplace((*input)->fd(), [&tally] { return tally.Line(); });
     uint64_t number = 0;
@@ -231,7 +237,10 @@ void AddProduceCommand(CLI::App& app, const Globals& globals, Run& run) {
                    "key, headers, partition, timestamp")
       ->check(CLI::IsMember({"lines", "json"}))
       ->capture_default_str();
-  produce->add_option("--acks", arguments->acks, "all, 1 (the leader) or 0 (nobody)")
+  produce
+      ->add_option(
+          "--acks", arguments->acks,
+          "all, 1 (the leader) or 0 (nobody: records that are refused are lost in silence)")
       ->check(CLI::IsMember({"all", "1", "0"}))
       ->capture_default_str();
   produce->add_option("--compression", arguments->compression, "none, lz4 or zstd")

@@ -31,7 +31,7 @@ def parse(parts, description, words=None):
                         "an earlier run wrote by --json")
     parser.add_argument("--no-build", action="store_true", help="the programs are built")
     arguments = parser.parse_args(words)
-    chosen = [p for p in arguments.only.split(",") if p] or list(parts)
+    chosen = arguments.only.split(",") if arguments.only else list(parts)
     for part in chosen:
         if part not in parts:
             parser.error(f"--only: there is no part '{part}'; there are {', '.join(parts)}")
